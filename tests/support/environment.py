@@ -1,0 +1,19 @@
+"""The environment tests run in: read here and nowhere else."""
+
+import os
+
+HYPOTHESIS_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
+"""``dev`` (quick), ``ci`` (the same examples every time) or ``deep`` (a hunt of minutes)."""
+
+ADMIN_URL = os.environ.get("FLEET_TEST_DATABASE_URL")
+"""A PostgreSQL where the suite may create databases; embedded PostgreSQL if not given."""
+
+
+def child_environment(**settings: str) -> dict[str, str]:
+    """Make the environment of a process under test: ours, without settings of the machine.
+
+    Args:
+        settings: settings to give it, as ``FLEET_…="…"``.
+    """
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("FLEET_")}
+    return inherited | settings

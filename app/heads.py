@@ -1,0 +1,146 @@
+"""Which few of a million ready jobs must be looked at, so that no other could have won.
+
+Within a class, for one factory, and with the repo warm or not warm there in both cases, an older
+job never ranks below a younger one: everything else in its score and tie-break is the same. So the
+oldest, the *head*, ranks best, and for any factory
+
+    the best job it may take is the head of some class, or of some (class, warm repo).
+
+The head of a class over all repos also speaks for those that are not warm: should it be warm
+itself, it beats them by age and by affinity. Filters come before any limit: only classes that the
+factory may take are looked at, hence a thousand capped jobs cannot hide one that can run.
+
+A *group* is a class, or a class in one repo, and its rows are its ready jobs by (created_at, id).
+A batch gives out more than one job, and may so use up the rows that were fetched of a group. While
+each group that has more behind them (``more``) has a fetched row left, the law above holds at every
+pick: of any job not fetched, of class c and repo r, and any factory, a row left of (c, r), if r is
+warm there, else of (c, any repo), ranks before it. Its lock, if it has one, is the same lock. When
+no row is left, the pick after it, or the decision that nothing is left to pick, may be wrong:
+:func:`run_out` names these groups, and how deep is deep enough. Fetch them so, match again from
+the start, until none ran out; then the result is that of matching over *all* ready jobs.
+
+Two consequences keep this cheap. A single seat is always decided by single heads: its pick leaves
+no seat for a second decision. And a class with a lock needs one row, for the lock is used once.
+
+The law leans on what :mod:`app.lease` guarantees of a ready job: no parent is unfinished, no hold
+stands, and its ``run_after`` has passed. And it leans on warmth and age never counting against a
+job, which is why :class:`Weights` are never negative.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.eligibility import may_ever_take
+from app.fleet import ClassId, Context, Job, JobClass, JobId
+from app.scheduler import Pick, Seeker, open_seekers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The ready jobs of a class, or (``repo`` set) those of them in one repo, oldest first."""
+
+    class_id: ClassId
+    repo: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heads:
+    """The rows fetched of a group; ``more`` if there may be further ones behind them.
+
+    A desk that lost a row to somebody else takes it out of ``jobs`` and leaves ``more`` as it was.
+    """
+
+    group: Group
+    jobs: tuple[Job, ...]
+    more: bool
+
+
+def classes_needed(
+    classes: Mapping[ClassId, JobClass], seekers: Iterable[Seeker], ctx: Context
+) -> dict[ClassId, frozenset[str]]:
+    """The classes whose heads are needed, each with the repos in which they are needed as well.
+
+    Left out are classes that no seeker may take, and those whose lock is held. The repos are those
+    warm at a seeker that may take the class; where it has no ready job there is nothing to fetch.
+    """
+    able = [(seeker.factory, seeker.factory.offered) for seeker in open_seekers(seekers, ctx)]
+    needed: dict[ClassId, frozenset[str]] = {}
+    for class_id, job_class in classes.items():
+        if job_class.lock is not None and job_class.lock in ctx.locks:
+            continue
+        warm = [
+            factory.warm_repos
+            for factory, offered in able
+            if may_ever_take(job_class, factory.id, offered)
+        ]
+        if warm:
+            needed[class_id] = frozenset().union(*warm)
+    return needed
+
+
+def run_out(
+    supply: Iterable[Heads],
+    picks: Iterable[Pick],
+    classes: Mapping[ClassId, JobClass],
+    seekers: Iterable[Seeker],
+    ctx: Context,
+) -> dict[Group, int]:
+    """The groups that must be fetched deeper before ``picks`` can be trusted; none: they are exact.
+
+    Each comes with the number of rows that is deep enough for this batch whatever else is fetched,
+    so no group is named twice.
+    """
+    ledger = _Ledger.of(picks, open_seekers(seekers, ctx))
+    deeper: dict[Group, int] = {}
+    for heads in supply:
+        if not heads.more or any(job.id not in ledger.picked_at for job in heads.jobs):
+            continue
+        job_class = classes[heads.group.class_id]
+        last = max((ledger.picked_at[job.id] for job in heads.jobs), default=-1)
+        if ledger.may_be_missed(job_class, heads.group.repo, last):
+            deeper[heads.group] = 1 if job_class.lock else ledger.demand(job_class)
+    return deeper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ledger:
+    """What a batch gave out, and to whom: the questions that :func:`run_out` asks of it."""
+
+    picks: tuple[Pick, ...]
+    seekers: tuple[Seeker, ...]
+    picked_at: dict[JobId, int]
+    lock_used_at: dict[str, int]
+
+    @classmethod
+    def of(cls, picks: Iterable[Pick], seekers: tuple[Seeker, ...]) -> "_Ledger":
+        """Index the picks by job and by lock."""
+        picks = tuple(picks)
+        locks = ((pick.job.job_class.lock, index) for index, pick in enumerate(picks))
+        return cls(
+            picks=picks,
+            seekers=seekers,
+            picked_at={pick.job.id: index for index, pick in enumerate(picks)},
+            lock_used_at={lock: index for lock, index in locks if lock is not None},
+        )
+
+    def may_be_missed(self, job_class: JobClass, repo: str | None, last: int) -> bool:
+        """Whether a further row of the group could have been taken after the pick ``last``."""
+        if job_class.lock is not None and self.lock_used_at.get(job_class.lock, last + 1) <= last:
+            return False
+        until_then = [pick.factory_id for pick in self.picks[: last + 1]]
+        return any(
+            until_then.count(seeker.factory.id) < seeker.wanted
+            for seeker in self._able(job_class)
+            if repo is None or repo in seeker.factory.warm_repos
+        )
+
+    def demand(self, job_class: JobClass) -> int:
+        """How many jobs of a class the batch could use if it used no other."""
+        return sum(seeker.wanted for seeker in self._able(job_class))
+
+    def _able(self, job_class: JobClass) -> list[Seeker]:
+        return [
+            seeker
+            for seeker in self.seekers
+            if may_ever_take(job_class, seeker.factory.id, seeker.factory.offered)
+        ]

@@ -1,0 +1,1 @@
+"""The bodies of requests and replies, shared by the API and its Python client."""

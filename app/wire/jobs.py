@@ -22,7 +22,7 @@ from app.wire.values import (
     Timestamp,
     Word,
     Words,
-    without_default,
+    never_null,
 )
 
 _ID_EXAMPLE = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
@@ -161,7 +161,7 @@ class JobPatch(Request):
         default=None,
         description="Replaces the whole payload.",
         examples=[_PAYLOAD_EXAMPLE],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     prefers_engine: Word | None = Field(
         default=None, description="See `POST /jobs`; null removes it.", examples=["codex"]
@@ -170,19 +170,19 @@ class JobPatch(Request):
         default=None,
         description="Replaces the whole list.",
         examples=[["docker"]],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     priority: Omissible[Priority] = Field(
         default=None,
         description="The new priority.",
         examples=["critical"],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     cost_class: Omissible[CostClass] = Field(
         default=None,
         description="The new cost class.",
         examples=["medium"],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     lock: Name | None = Field(
         default=None, description="See `POST /jobs`; null removes it.", examples=["clone:/src/web"]
@@ -191,13 +191,13 @@ class JobPatch(Request):
         default=None,
         description="Replaces the whole list of parents.",
         examples=[[_ID_EXAMPLE]],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     if_parent_fails: Omissible[IfParentFails] = Field(
         default=None,
         description="The new rule for a failed parent.",
         examples=["run"],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     run_after: Timestamp | None = Field(
         default=None,
@@ -208,13 +208,13 @@ class JobPatch(Request):
         default=None,
         description="The new limit of one attempt.",
         examples=[7200],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     max_attempts: Omissible[Attempts] = Field(
         default=None,
         description="The new number of attempts.",
         examples=[5],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
     dedupe_key: Name | None = Field(
         default=None, description="See `POST /jobs`; null removes it.", examples=["nightly"]
@@ -223,7 +223,7 @@ class JobPatch(Request):
         default=None,
         description="Replaces all labels.",
         examples=[{"team": "web"}],
-        json_schema_extra=without_default,
+        json_schema_extra=never_null,
     )
 
 

@@ -19,7 +19,6 @@ from pydantic import (
     Strict,
     StringConstraints,
 )
-from pydantic.json_schema import SkipJsonSchema
 
 TEXT_MAX = 4096
 ERROR_MAX = 65_536
@@ -123,13 +122,15 @@ RetryAfter: TypeAlias = Annotated[Integer, Field(ge=0, le=RETRY_AFTER_MAX_S)]
 ClaimNext: TypeAlias = Annotated[Integer, Field(ge=0, le=CLAIMS_MAX)]
 
 T = TypeVar("T")
-Omissible: TypeAlias = Annotated[T | SkipJsonSchema[None], BeforeValidator(_not_null)]
+Omissible: TypeAlias = Annotated[T | None, BeforeValidator(_not_null)]
 """A field of a PATCH that may be left out, but not be null."""
 
 
-def without_default(schema: dict[str, Any]) -> None:
-    """Leave the default out of a field's schema, where None only says "not given"."""
+def never_null(schema: dict[str, Any]) -> None:
+    """Show an omissible field as what it takes, without the None that says "not given"."""
     schema.pop("default", None)
+    (taken,) = (each for each in schema.pop("anyOf") if each.get("type") != "null")
+    schema.update(taken)
 
 
 class StandingRequest(Request):

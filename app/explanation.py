@@ -1,0 +1,212 @@
+"""Decisions as sentences and as JSON.
+
+A decision carries its reasons as facts; here they are put into words for people and into documents
+for programs. Nothing is decided here, and nothing is looked up: the sentence about a refusal is
+made of the very :class:`app.eligibility.Rejection` that refused.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from app.eligibility import Reason, Rejection
+from app.fleet import Context, Factory, Job, JobClass, JobId, Json, JsonObject
+from app.scheduler import DEFAULT_WEIGHTS, Pick, Ranked, Score, Weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostPick:
+    """A pick that somebody else was faster at: the race ledger of a decision."""
+
+    job_id: JobId
+    version: int
+    rank: int
+    outcome: str
+
+    @classmethod
+    def of(cls, pick: Pick, outcome: str) -> "LostPick":
+        """Keep of a lost pick what its successor's record will tell."""
+        return cls(job_id=pick.job.id, version=pick.job.version, rank=pick.rank, outcome=outcome)
+
+
+def decision_record(
+    pick: Pick,
+    factory: Factory,
+    ctx: Context,
+    *,
+    weights: Weights = DEFAULT_WEIGHTS,
+    lost: Sequence[LostPick] = (),
+) -> JsonObject:
+    """Return what a claim was decided on, complete enough to decide it again.
+
+    ``factory`` is as it was at the moment of this pick, earlier picks of its batch counted in.
+    """
+    return {
+        "now": ctx.now.isoformat(),
+        "weights": dict(asdict(weights)),
+        "factory": factory_facts(factory),
+        "rank": pick.rank,
+        "margin": pick.margin,
+        "picked": _candidate(Ranked(job=pick.job, score=pick.score)),
+        "runners_up": [_candidate(each) for each in pick.runners_up],
+        "lost": [
+            {
+                "job_id": str(each.job_id),
+                "version": each.version,
+                "rank": each.rank,
+                "outcome": each.outcome,
+            }
+            for each in lost
+        ],
+    }
+
+
+def factory_facts(factory: Factory) -> JsonObject:
+    """Return the facts of a factory that a decision may rest on."""
+    return {
+        "id": factory.id,
+        "capabilities": _sorted(factory.capabilities),
+        "engines": _sorted(factory.engines),
+        "warm_repos": _sorted(factory.warm_repos),
+        "cost_ceiling": factory.cost_ceiling.value,
+        "seat_limit": factory.seat_limit,
+        "seats_used": factory.seats_used,
+        "external_load": factory.external_load,
+        "health": factory.health.value,
+        "account": factory.account,
+        "cooldown_until": _time(factory.cooldown_until),
+        "last_served_at": _time(factory.last_served_at),
+    }
+
+
+def class_facts(job_class: JobClass) -> JsonObject:
+    """Return the facts of a class: everything that eligibility and score depend on."""
+    return {
+        "required_capabilities": _sorted(job_class.required),
+        "prefers_engine": job_class.prefers_engine,
+        "cost_class": job_class.cost_class.value,
+        "priority": job_class.priority.value,
+        "lock": job_class.lock,
+        "excluded": _sorted(job_class.excluded),
+    }
+
+
+def score_document(score: Score) -> JsonObject:
+    """Return a score with its working, as every answer shows it."""
+    return {
+        "total": score.total,
+        "breakdown": dict(score.breakdown.as_dict()),
+        "percents": dict(score.percents.as_dict()),
+    }
+
+
+def sentence(rejection: Rejection) -> str:
+    """Say one reason in words, with what is known of when it clears."""
+    said = _WORDS[rejection.reason].format(
+        state=rejection.state.value if rejection.state else "",
+        missing=", ".join(rejection.missing),
+        parents=", ".join(str(parent) for parent in rejection.parents),
+        lock=rejection.lock,
+        holder=_holder(rejection),
+        because=f" ({rejection.standing.reason}, by {rejection.standing.by})"
+        if rejection.standing
+        else "",
+    )
+    until = f", until {rejection.clears_at.isoformat()}" if rejection.clears_at else ""
+    return f"{said}{until}"
+
+
+def headline(verdicts: Sequence[Sequence[Rejection]]) -> str:
+    """Say in one line how many of the factories can take a job, and what stops the others.
+
+    Args:
+        verdicts: for each factory its reasons against the job, none if it can take it.
+    """
+    able = sum(not reasons for reasons in verdicts)
+    total = len(verdicts)
+    said = f"{able} of {total} {'factory' if total == 1 else 'factories'} can take it"
+    counted = Counter(
+        _predicate(reason, lacking) for reasons in verdicts for reason, lacking in _kinds(reasons)
+    )
+    parts = [
+        f"{count} {one if count == 1 else many}"
+        for (one, many), count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return f"{said}: {', '.join(parts)}." if parts else f"{said}."
+
+
+_WORDS = {
+    Reason.NOT_READY: "the job is {state}",
+    Reason.PARENT_UNFINISHED: "it waits for {parents}",
+    Reason.LOCK_HELD: "its lock {lock} is held by {holder}",
+    Reason.NOT_BEFORE: "it must not run before its time",
+    Reason.ON_HOLD: "the job is on hold{because}",
+    Reason.MISSING_CAPABILITY: "the factory lacks {missing}",
+    Reason.EXCLUDED: "the job failed at this factory and is kept away from it",
+    Reason.DRAINING: "the factory is draining{because}",
+    Reason.PAUSED: "the factory is paused{because}",
+    Reason.DOWN: "the factory reports that it is down",
+    Reason.QUARANTINED: "the factory is in quarantine: its last jobs all failed fast",
+    Reason.STALE: "the factory has not been heard of for three heartbeats",
+    Reason.NO_SEAT: "the factory has no free seat",
+    Reason.ACCOUNT_COOLDOWN: "the factory's account is cooling down",
+}
+
+
+_PREDICATES = {
+    Reason.EXCLUDED: ("is excluded after a failure", "are excluded after failures"),
+    Reason.DRAINING: ("is draining", "are draining"),
+    Reason.PAUSED: ("is paused", "are paused"),
+    Reason.DOWN: ("is down", "are down"),
+    Reason.QUARANTINED: ("is in quarantine", "are in quarantine"),
+    Reason.STALE: ("is not heard of", "are not heard of"),
+    Reason.NO_SEAT: ("has no free seat", "have no free seat"),
+    Reason.ACCOUNT_COOLDOWN: ("waits for its account", "wait for their accounts"),
+    Reason.NOT_READY: ("would have to wait, as the job is not ready",) * 2,
+    Reason.PARENT_UNFINISHED: ("would have to wait for a parent",) * 2,
+    Reason.LOCK_HELD: ("would have to wait for the lock",) * 2,
+    Reason.NOT_BEFORE: ("would have to wait for its time",) * 2,
+    Reason.ON_HOLD: ("would have to wait for the hold to end",) * 2,
+}
+
+
+def _kinds(reasons: Sequence[Rejection]) -> set[tuple[Reason, tuple[str, ...]]]:
+    return {(reason.reason, reason.missing) for reason in reasons}
+
+
+def _predicate(reason: Reason, lacking: tuple[str, ...]) -> tuple[str, str]:
+    if reason is Reason.MISSING_CAPABILITY:
+        names = ", ".join(lacking)
+        return (f"lacks {names}", f"lack {names}")
+    return _PREDICATES[reason]
+
+
+def _holder(rejection: Rejection) -> str:
+    holder = rejection.holder
+    if holder is None:
+        return ""
+    return f"{holder.job_id}" + (f" at {holder.factory_id}" if holder.factory_id else "")
+
+
+def _candidate(ranked: Ranked) -> JsonObject:
+    job: Job = ranked.job
+    return {
+        "job_id": str(job.id),
+        "version": job.version,
+        "created_at": job.created_at.isoformat(),
+        "repo": job.repo,
+        "class": class_facts(job.job_class),
+        "score": {
+            "total": ranked.score.total,
+            "breakdown": dict(ranked.score.breakdown.as_dict()),
+        },
+    }
+
+
+def _sorted(names: Iterable[str]) -> list[Json]:
+    return [*sorted(names)]
+
+
+def _time(time: datetime | None) -> str | None:
+    return time.isoformat() if time else None

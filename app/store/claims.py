@@ -1,0 +1,144 @@
+"""What a claim reads and writes: new classes, the heads of classes, and leases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from app.fleet import ClassId, DecisionId, FactoryId, Job, JobClass, JobId, JobRecord, JsonObject
+from app.heads import Group, Heads
+from app.store import classes, jobs
+from app.store.session import Connection, Record
+from app.store.sql import sql
+
+
+class CommitOutcome(StrEnum):
+    """What became of one pick."""
+
+    LEASED = "leased"
+    JOB_MOVED = "job moved"
+    LOCK_TAKEN = "lock taken"
+    NO_SEAT = "no seat"
+    KEY_USED = "key used"
+    FACTORY_MOVED = "factory moved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLease:
+    """A pick to commit: this job, as it was read, for this factory, as it was read.
+
+    ``epoch`` and ``version`` are what the facts were read at; ``record`` is the decision.
+    """
+
+    factory_id: FactoryId
+    epoch: int
+    job_id: JobId
+    version: int
+    lock: str | None
+    key: str | None
+    lease_s: int
+    decision_id: DecisionId
+    total: int
+    record: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leased:
+    """A pick that became a lease: the job as it now stands, and when the lease ends."""
+
+    job: JobRecord
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A pick that did not: which of its facts had moved."""
+
+    outcome: CommitOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewClasses:
+    """Classes that the reader may not have seen, and where to look from the next time."""
+
+    classes: Mapping[ClassId, JobClass]
+    horizon: int
+
+
+async def new_classes(conn: Connection, horizon: int) -> NewClasses:
+    """Read the classes made by transactions that were not over at ``horizon``; 0 reads all."""
+    rows = await conn.fetch(sql("class_new"), horizon)
+    return NewClasses(
+        classes={
+            ClassId(row["id"]): classes.from_row(row) for row in rows if row["id"] is not None
+        },
+        horizon=rows[0]["xmin"],
+    )
+
+
+async def heads(
+    conn: Connection, depths: Mapping[Group, int], known: Mapping[ClassId, JobClass]
+) -> tuple[Heads, ...]:
+    """Read the oldest ready jobs of each group whose lock is free, as deep as asked.
+
+    Groups without such a job are left out.
+    """
+    plain = [group for group in depths if group.repo is None]
+    in_repo = [group for group in depths if group.repo is not None]
+    rows: list[Record] = []
+    if plain:
+        rows += await conn.fetch(
+            sql("claim_heads"),
+            [group.class_id for group in plain],
+            [depths[group] for group in plain],
+        )
+    if in_repo:
+        rows += await conn.fetch(
+            sql("claim_heads_repo"),
+            [group.class_id for group in in_repo],
+            [group.repo for group in in_repo],
+            [depths[group] for group in in_repo],
+        )
+    found: dict[Group, list[Job]] = {}
+    for row in rows:
+        group = Group(class_id=ClassId(row["class_id"]), repo=row["in_repo"])
+        found.setdefault(group, []).append(_job(row, known[group.class_id]))
+    return tuple(
+        Heads(group=group, jobs=tuple(oldest), more=len(oldest) >= depths[group])
+        for group, oldest in found.items()
+    )
+
+
+async def commit(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | Lost]:
+    """Turn picks into leases, in one statement; answers in the order of the picks."""
+    rows = await conn.fetch(
+        sql("claim_commit"),
+        list(range(len(leases))),
+        [lease.factory_id for lease in leases],
+        [lease.epoch for lease in leases],
+        [lease.job_id for lease in leases],
+        [lease.version for lease in leases],
+        [lease.lock for lease in leases],
+        [lease.key for lease in leases],
+        [lease.lease_s for lease in leases],
+        [lease.decision_id for lease in leases],
+        [lease.total for lease in leases],
+        [lease.record for lease in leases],
+    )
+    return [
+        Leased(job=jobs.to_record(row), expires_at=row["lease_expires_at"])
+        if row["outcome"] == CommitOutcome.LEASED
+        else Lost(outcome=CommitOutcome(row["outcome"]))
+        for row in rows
+    ]
+
+
+def _job(row: Record, job_class: JobClass) -> Job:
+    created_at: datetime = row["created_at"]
+    return Job(
+        id=JobId(row["id"]),
+        job_class=job_class,
+        created_at=created_at,
+        repo=row["repo"],
+        version=row["version"],
+    )

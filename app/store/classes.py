@@ -1,0 +1,83 @@
+"""Job classes: found or made by their content, and read by those who have not seen them yet."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from app.fleet import ClassId, CostClass, FactoryId, JobClass, Priority
+from app.store.session import Connection, Record
+from app.store.sql import sql
+
+
+def digest(job_class: JobClass) -> bytes:
+    """Return the SHA-256 of a class's canonical form, by which the same class is found again."""
+    canonical = orjson.dumps(
+        [
+            sorted(job_class.required),
+            job_class.prefers_engine,
+            job_class.cost_class,
+            job_class.priority,
+            job_class.lock,
+            sorted(job_class.excluded),
+        ]
+    )
+    return hashlib.sha256(canonical).digest()
+
+
+async def intern(conn: Connection, classes: Iterable[JobClass]) -> dict[JobClass, ClassId]:
+    """Return the id of each class, making those that are new, and the locks that they name.
+
+    Rows are taken in the order of their digest, so that two callers with the same new classes
+    wait for each other and never in a ring.
+    """
+    wanted = sorted({digest(each): each for each in classes}.items())
+    if not wanted:
+        return {}
+    by_digest = dict(wanted)
+    found = await conn.fetch(sql("class_find"), list(by_digest))
+    missing = by_digest.keys() - {row["digest"] for row in found}
+    if missing:
+        await _make(conn, [by_digest[key] for key in sorted(missing)])
+        found = await conn.fetch(sql("class_find"), list(by_digest))
+    return {by_digest[row["digest"]]: ClassId(row["id"]) for row in found}
+
+
+async def by_id(conn: Connection, ids: Iterable[ClassId]) -> dict[ClassId, JobClass]:
+    """Return the classes of these ids; one that was pruned is left out."""
+    rows = await conn.fetch(sql("class_by_id"), list(ids))
+    return {ClassId(row["id"]): from_row(row) for row in rows}
+
+
+def from_row(row: Record | Mapping[str, object]) -> JobClass:
+    """Translate a row of ``job_class``, or one that carries its columns."""
+    lock = row["lock"]
+    engine = row["prefers_engine"]
+    required, excluded = row["required"], row["excluded"]
+    assert isinstance(required, list)  # noqa: S101 - narrows what the driver returns for text[]
+    assert isinstance(excluded, list)  # noqa: S101 - as above
+    return JobClass(
+        required=frozenset(required),
+        prefers_engine=None if engine is None else str(engine),
+        cost_class=CostClass(str(row["cost_class"])),
+        priority=Priority(str(row["priority"])),
+        lock=None if lock is None else str(lock),
+        excluded=frozenset(FactoryId(each) for each in excluded),
+    )
+
+
+async def _make(conn: Connection, classes: list[JobClass]) -> None:
+    locks = sorted({each.lock for each in classes if each.lock is not None})
+    if locks:
+        await conn.execute(sql("lock_make"), locks)
+    for each in classes:
+        await conn.execute(
+            sql("class_make"),
+            digest(each),
+            sorted(each.required),
+            each.prefers_engine,
+            each.cost_class.value,
+            each.priority.value,
+            each.lock,
+            sorted(each.excluded),
+        )

@@ -1,0 +1,45 @@
+"""What happened to jobs: appended, never changed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from app.fleet import FactoryId, JobId, JsonObject, Outcome
+from app.store.session import Connection
+from app.store.sql import sql
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvent:
+    """Something that happened to a job, now.
+
+    ``outcome`` and ``claimed_at`` are set when it ended a lease: such events are the record of the
+    factory (derived health) and the receipt of the fence.
+    """
+
+    job_id: JobId
+    event: str
+    factory_id: FactoryId | None = None
+    fence: int | None = None
+    outcome: Outcome | None = None
+    claimed_at: datetime | None = None
+    by: str | None = None
+    detail: JsonObject = field(default_factory=dict)
+
+
+async def record(conn: Connection, events: Iterable[NewEvent]) -> None:
+    """Append events in the caller's transaction."""
+    rows = list(events)
+    if not rows:
+        return
+    await conn.execute(
+        sql("event_record"),
+        [row.job_id for row in rows],
+        [row.event for row in rows],
+        [row.factory_id for row in rows],
+        [row.fence for row in rows],
+        [row.outcome for row in rows],
+        [row.claimed_at for row in rows],
+        [row.by for row in rows],
+        [row.detail for row in rows],
+    )

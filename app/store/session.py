@@ -1,0 +1,162 @@
+"""Connections to PostgreSQL: few, long-lived, and bounded.
+
+A request holds one connection at most and waits at most ``timeout_s`` for it, else it is answered
+:class:`app.errors.Unavailable`. The pool's reset, a round trip at every release, is switched off:
+nothing here changes a session's settings, and an open transaction is rolled back anyway. A
+connection that died is replaced by the next request that needs one, so a database that went away
+and came back needs no restart of ours. Whatever goes wrong with the connection itself, and not
+with the statement, is ``Unavailable`` to the caller.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import asyncpg
+import orjson
+from asyncpg.pool import PoolConnectionProxy
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
+from sqlmodel.sql.expression import Select, SelectOfScalar
+
+from app.errors import Unavailable
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+Record: TypeAlias = asyncpg.Record
+
+RETRY_AFTER_S = 2
+"""What a caller is told when the database cannot be reached."""
+
+CONNECTION_LOST = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.QueryCanceledError,
+)
+"""Faults of the way to the database, not of what was asked of it."""
+
+_DIALECT = PGDialect_asyncpg()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on what the database may be asked for, and how it is reached."""
+
+    size: int = 10
+    timeout_s: float = 5.0
+    statement_timeout_s: float = 30.0
+    pooled: bool = False
+    """Behind a pooler in transaction mode: nothing may outlive a transaction on the server."""
+
+
+class Database:
+    """A bounded set of connections to one PostgreSQL."""
+
+    def __init__(self, *, url: str, limits: Limits, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+        """Use :meth:`open` instead."""
+        self.url = url
+        self.limits = limits
+        self._pool = pool
+
+    @classmethod
+    async def open(cls, url: str, limits: Limits | None = None) -> Self:
+        """Prepare the pool; nothing is connected before the first use."""
+        limits = limits or Limits()
+        pool = await asyncpg.create_pool(
+            dsn=url,
+            min_size=0,
+            max_size=limits.size,
+            max_queries=1_000_000,
+            init=_prepare,
+            reset=_keep_as_it_is,
+            **_options(limits),
+        )
+        return cls(url=url, limits=limits, pool=pool)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Lend a connection in autocommit mode.
+
+        Raises:
+            Unavailable: none became free in time, or the database cannot be reached.
+        """
+        with reachable():
+            async with self._pool.acquire(timeout=self.limits.timeout_s) as lent:
+                yield lent
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Lend a connection inside a READ COMMITTED transaction, committed at the end."""
+        async with self.connection() as lent, lent.transaction():
+            yield lent
+
+    async def dedicated(self) -> "asyncpg.Connection[asyncpg.Record]":
+        """Open a connection beside the pool, for a loop that keeps it; the caller closes it."""
+        with reachable():
+            lent = await asyncpg.connect(
+                dsn=self.url, timeout=self.limits.timeout_s, **_options(self.limits)
+            )
+            await _prepare(lent)
+            return lent
+
+    async def close(self) -> None:
+        """Close every connection; those in use are given a moment and then cut."""
+        try:
+            async with asyncio.timeout(self.limits.timeout_s):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
+
+
+@contextmanager
+def reachable() -> Iterator[None]:
+    """Turn faults of the connection into ``Unavailable``."""
+    try:
+        yield
+    except CONNECTION_LOST as error:
+        detail = "The database cannot be reached, or is too busy to answer in time."
+        raise Unavailable(detail, retry_after_s=RETRY_AFTER_S) from error
+
+
+def statement(select: "Select[Any] | SelectOfScalar[Any]") -> tuple[str, Sequence[Any]]:
+    """Turn a SQLModel select into the text and the arguments that a connection takes.
+
+    Statements whose text is fixed are ``.sql`` files; this is for those whose shape depends on
+    which filters a caller named.
+    """
+    compiled = select.compile(dialect=_DIALECT, compile_kwargs={"render_postcompile": True})
+    return str(compiled), [compiled.params[name] for name in compiled.positiontup or ()]
+
+
+def _options(limits: Limits) -> dict[str, Any]:
+    if limits.pooled:
+        return {"statement_cache_size": 0}
+    return {
+        "server_settings": {
+            "application_name": "fleet",
+            "statement_timeout": str(int(limits.statement_timeout_s * 1000)),
+            # Plans of short statements only lose by it.
+            "jit": "off",
+        }
+    }
+
+
+async def _prepare(lent: Connection) -> None:
+    for name in ("json", "jsonb"):
+        await lent.set_type_codec(
+            name, schema="pg_catalog", encoder=_encode, decoder=orjson.loads, format="text"
+        )
+
+
+async def _keep_as_it_is(_lent: Connection) -> None:
+    """Skip the reset: no session here changes settings."""
+
+
+def _encode(value: object) -> str:
+    return orjson.dumps(value).decode()

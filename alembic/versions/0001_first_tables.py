@@ -169,6 +169,7 @@ def _create_job() -> None:
         _time("claimed_at"),
         _time("lease_expires_at"),
         _time("cancel_requested_at"),
+        _time("cancel_deadline_at"),
         _time("wake_at"),
         _count("attempts"),
         sa.Column("attempts_max", sa.Integer(), nullable=False),

@@ -6,13 +6,14 @@ made of the very :class:`app.eligibility.Rejection` that refused.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from app.eligibility import Reason, Rejection
 from app.fleet import Context, Factory, Job, JobClass, JobId, Json, JsonObject
-from app.scheduler import DEFAULT_WEIGHTS, Pick, Ranked, Score, Weights
+from app.scheduler import DEFAULT_WEIGHTS, Pick, Ranked, Score, Terms, Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,15 @@ def score_document(score: Score) -> JsonObject:
         "breakdown": dict(score.breakdown.as_dict()),
         "percents": dict(score.percents.as_dict()),
     }
+
+
+def score_from(document: Mapping[str, Any]) -> Score:
+    """Read back what :func:`score_document` wrote."""
+    return Score(
+        total=document["total"],
+        breakdown=Terms(**document["breakdown"]),
+        percents=Terms(**document["percents"]),
+    )
 
 
 def sentence(rejection: Rejection) -> str:
@@ -197,10 +207,7 @@ def _candidate(ranked: Ranked) -> JsonObject:
         "created_at": job.created_at.isoformat(),
         "repo": job.repo,
         "class": class_facts(job.job_class),
-        "score": {
-            "total": ranked.score.total,
-            "breakdown": dict(ranked.score.breakdown.as_dict()),
-        },
+        "score": score_document(ranked.score),
     }
 
 

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
 
+from app.explanation import score_from
 from app.fleet import ClassId, DecisionId, FactoryId, Job, JobClass, JobId, JobRecord, JsonObject
 from app.heads import Group, Heads
+from app.scheduler import Score
 from app.store import classes, jobs
 from app.store.session import Connection, Record
 from app.store.sql import sql
@@ -55,6 +58,25 @@ class Lost:
     """A pick that did not: which of its facts had moved."""
 
     outcome: CommitOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseId:
+    """One lease of one job."""
+
+    job_id: JobId
+    fence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingLease:
+    """A lease that still runs, with the decision that gave it."""
+
+    job: JobRecord
+    expires_at: datetime
+    lease_s: int
+    decision_id: DecisionId
+    score: Score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +151,46 @@ async def commit(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | 
         Leased(job=jobs.to_record(row), expires_at=row["lease_expires_at"])
         if row["outcome"] == CommitOutcome.LEASED
         else Lost(outcome=CommitOutcome(row["outcome"]))
+        for row in rows
+    ]
+
+
+async def keys(
+    conn: Connection, wanted: Sequence[tuple[FactoryId, str]]
+) -> dict[tuple[FactoryId, str], tuple[LeaseId, ...]]:
+    """Read what the claims of these (factory, key) pairs got; unused keys are left out."""
+    rows = await conn.fetch(
+        sql("claim_key_read"),
+        [factory_id for factory_id, _ in wanted],
+        [key for _, key in wanted],
+    )
+    return {
+        (FactoryId(row["factory_id"]), row["key"]): tuple(
+            LeaseId(job_id=JobId(UUID(lease["job_id"])), fence=lease["fence"])
+            for lease in row["leases"]
+        )
+        for row in rows
+    }
+
+
+async def standing(
+    conn: Connection, factory_id: FactoryId, leases: Sequence[LeaseId]
+) -> list[StandingLease]:
+    """Read those of a factory's leases that still run, with what gave them; in their order."""
+    rows = await conn.fetch(
+        sql("claim_standing"),
+        factory_id,
+        [lease.job_id for lease in leases],
+        [lease.fence for lease in leases],
+    )
+    return [
+        StandingLease(
+            job=jobs.to_record(row),
+            expires_at=row["lease_expires_at"],
+            lease_s=row["lease_s"],
+            decision_id=DecisionId(row["decision_id"]),
+            score=score_from(row["score"]),
+        )
         for row in rows
     ]
 

@@ -89,16 +89,13 @@ leased as (
     from go g
     where b.id = g.job_id and b.version = g.version and b.state = 'ready'
     returning
-        g.ord, g.factory_id, g.lock, g.decision_id, g.total, g.record,
-        b.id, b.version, b.fence, b.kind, b.repo, b.payload, b.labels, b.if_parent_fails,
-        b.timeout_s, b.attempts, b.attempts_max, b.dedupe_key, b.claimed_at, b.lease_expires_at,
-        b.created_at, b.updated_at, b.lease_s
+        g.ord, g.factory_id, g.lock as lock_taken, g.decision_id, g.total, g.record, b.*
 ),
 locked as (
     update job_lock l
     set holder_job = u.id, holder_fence = u.fence, lapsed = false
     from leased u
-    where l.name = u.lock
+    where l.name = u.lock_taken
 ),
 counted as (
     update factory_seat s
@@ -121,6 +118,7 @@ select
         else 'key used'
     end as outcome,
     u.*,
+    c.required, c.prefers_engine, c.cost_class, c.priority, c.lock, c.excluded,
     array(select d.parent_id from job_dependency d where d.job_id = u.id) as depends_on
 from want w
 left join present p on p.ord = w.ord
@@ -128,4 +126,5 @@ left join job_now j on j.ord = w.ord
 left join turn t on t.ord = w.ord
 left join fit f on f.ord = w.ord
 left join leased u on u.ord = w.ord
+left join job_class c on c.id = u.class_id
 order by w.ord

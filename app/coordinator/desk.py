@@ -1,0 +1,283 @@
+"""The claim desk: one per process, where all who claim wait and are served as one batch.
+
+Whoever asks joins the queue and awaits a future. As soon as the desk is idle it serves all that
+wait, so that a lone request never waits for company, and a crowd shares the round trips. Who can be
+given nothing and has time left is *parked*: without a query, until something can have changed.
+
+What wakes the parked: a notification of any transaction that made a pair eligible; the earliest
+time at which the clock alone lifts what refused a factory; the listening connection coming back
+after a gap; and, since notifications get lost, a slow poll. A wake-up call that arrives while a
+batch is being served moves ``_generation``: who was found nothing for in that batch looks again.
+
+A client that hangs up cancels its claim and so leaves the queue; if its lease was already
+committed, its idempotency key brings it back, and failing that it expires.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from uuid import UUID
+
+from app.backlog import Backlog, counted_reasons
+from app.coordinator import claim_keys
+from app.coordinator.catalog import Catalog
+from app.coordinator.claim import Claim, Served, Want, serve
+from app.eligibility import Reason
+from app.errors import NotFound, Refusal, Unavailable
+from app.fleet import ClassId, Context, Factory, FactoryId, JobClass
+from app.scheduler import factory_rejections, pair_rejections
+from app.store import backlogs
+from app.store.session import Connection, Database
+from app.store.wake import ANY
+
+SLOW_POLL_S = 10.0
+RETRY_AFTER_S = 1
+RETRY_AFTER_JITTER_S = 4
+"""An empty answer asks its factory back after this many seconds, and up to so many more."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    """``POST /claim``: up to ``max_jobs`` jobs, waiting up to ``wait_s`` for the first."""
+
+    factory_id: FactoryId
+    max_jobs: int = 1
+    wait_s: float = 0
+    lease_s: int = 60
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nothing:
+    """There is nothing for this factory now: how many jobs each reason keeps from it."""
+
+    reasons: Mapping[Reason, int]
+    retry_after_s: int
+
+
+Answer: TypeAlias = tuple[Claim, ...] | Nothing
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Waiter:
+    request: ClaimRequest
+    answer: asyncio.Future[Answer]
+    deadline: float
+    parked: bool = False
+    factory: Factory | None = None
+    ctx: Context | None = None
+
+    @property
+    def want(self) -> Want:
+        asked = self.request
+        return Want(
+            factory_id=asked.factory_id,
+            max_jobs=asked.max_jobs,
+            lease_s=asked.lease_s,
+            key=asked.key,
+        )
+
+    def settle(self, answer: Answer) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
+
+    def refuse(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class ClaimDesk:
+    """Serves the claims of one process."""
+
+    def __init__(
+        self, *, db: Database, new_id: Callable[[], UUID], chance: Callable[[], float]
+    ) -> None:
+        """Start empty; nothing is served before :meth:`run`.
+
+        Args:
+            db: where the claims are made.
+            new_id: makes the ids of decisions.
+            chance: draws 0 <= x < 1, for the jitter of ``retry_after_s``.
+        """
+        self.catalog = Catalog()
+        self._db = db
+        self._new_id = new_id
+        self._chance = chance
+        self._waiters: list[_Waiter] = []
+        self._due = asyncio.Event()
+        self._generation = 0
+        self._backlog = Backlog()
+        self._closed = False
+
+    async def claim(self, request: ClaimRequest) -> Answer:
+        """Wait in the queue until served, or until ``wait_s`` is over.
+
+        Raises:
+            NotFound: nobody is registered under the factory's id.
+            ClaimKeySpent: the key was used and none of its leases is current any more.
+            Unavailable: the database cannot be reached, the race was hopeless, or the desk closes.
+        """
+        if self._closed:
+            raise _closing()
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(
+            request=request, answer=loop.create_future(), deadline=loop.time() + request.wait_s
+        )
+        self._waiters.append(waiter)
+        self._due.set()
+        timer = loop.call_at(waiter.deadline, self._time_is_up, waiter)
+        try:
+            return await waiter.answer
+        finally:
+            timer.cancel()
+            self._waiters.remove(waiter)
+
+    def waiting(self) -> frozenset[FactoryId]:
+        """Who waits at the desk now: each is alive, however long ago it called."""
+        return frozenset(waiter.request.factory_id for waiter in self._waiters)
+
+    def heard(self, payload: str) -> None:
+        """Take a wake-up call: the id of a class with a new ready job, or ``ANY``."""
+        self._generation += 1
+        job_class = None
+        if payload != ANY and payload.isdecimal():
+            job_class = self.catalog.classes.get(ClassId(int(payload)))
+        for waiter in self._waiters:
+            if waiter.parked and _concerns(waiter, job_class):
+                waiter.parked = False
+                self._due.set()
+
+    async def run(self) -> None:
+        """Serve whoever is due, for ever; cancel to stop, then :meth:`close`."""
+        slow_poll = asyncio.create_task(self._poll_slowly(), name="claim desk's slow poll")
+        try:
+            while True:
+                await self._due.wait()
+                if batch := self._next_batch():
+                    await self._serve(batch)
+                else:
+                    self._due.clear()
+        finally:
+            slow_poll.cancel()
+
+    def close(self) -> None:
+        """Send everybody away, kindly, and let nobody in any more."""
+        self._closed = True
+        for waiter in list(self._waiters):
+            waiter.refuse(_closing())
+
+    def _next_batch(self) -> list[_Waiter]:
+        """Pick those who are due, one request per factory: its seats are counted once."""
+        batch: dict[FactoryId, _Waiter] = {}
+        for waiter in self._waiters:
+            if not waiter.parked and not waiter.answer.done():
+                batch.setdefault(waiter.request.factory_id, waiter)
+        return list(batch.values())
+
+    async def _serve(self, batch: Sequence[_Waiter]) -> None:
+        """Serve a batch; if it fails by a fault of ours, one by one, so that one spoils none."""
+        try:
+            await self._serve_together(batch)
+        except Refusal as refusal:
+            for waiter in batch:
+                waiter.refuse(refusal)
+        except Exception as error:
+            log.exception("a batch of %d claims failed", len(batch))
+            if len(batch) == 1:
+                batch[0].refuse(error)
+                return
+            for waiter in batch:
+                await self._serve([waiter])
+
+    async def _serve_together(self, batch: Sequence[_Waiter]) -> None:
+        generation = self._generation
+        async with self._db.connection() as conn:
+            fresh = await self._answer_repeats(conn, batch)
+            served = await serve(
+                conn, self.catalog, [waiter.want for waiter in fresh], new_id=self._new_id
+            )
+            for waiter in fresh:
+                if claims := served[waiter.request.factory_id].claims:
+                    waiter.settle(tuple(claims))
+            await self._answer_repeats(conn, _with_used_keys(fresh, served))
+            empty = [waiter for waiter in fresh if not waiter.answer.done()]
+            if empty:
+                self._backlog = await backlogs.read(conn)
+        for waiter in empty:
+            self._conclude_empty(waiter, served[waiter.request.factory_id], generation)
+
+    async def _answer_repeats(self, conn: Connection, batch: Sequence[_Waiter]) -> list[_Waiter]:
+        """Answer those whose key was used before; returns the others."""
+        keyed = [waiter for waiter in batch if waiter.request.key is not None]
+        answers = await claim_keys.repeats(conn, [waiter.want for waiter in keyed])
+        for waiter in keyed:
+            match answers.get(waiter.request.factory_id):
+                case None:
+                    pass
+                case Refusal() as refusal:
+                    waiter.refuse(refusal)
+                case claims:
+                    waiter.settle(claims)
+        return [waiter for waiter in batch if not waiter.answer.done()]
+
+    def _conclude_empty(self, waiter: _Waiter, served: Served, generation: int) -> None:
+        if served.factory is None or served.now is None:
+            detail = f"No factory is registered as {waiter.request.factory_id!r}."
+            waiter.refuse(NotFound(detail, factory_id=waiter.request.factory_id))
+        elif served.unsettled:
+            waiter.refuse(Unavailable("Too many claim at once.", retry_after_s=RETRY_AFTER_S))
+        else:
+            waiter.factory = served.factory
+            waiter.ctx = Context(now=served.now)
+            # Who looked before the latest wake-up call looks again.
+            waiter.parked = generation == self._generation
+            if asyncio.get_running_loop().time() >= waiter.deadline:
+                waiter.settle(self._nothing(waiter.factory, waiter.ctx))
+            elif waiter.parked:
+                self._wake_when_cleared(waiter, waiter.factory, waiter.ctx)
+
+    def _wake_when_cleared(self, waiter: _Waiter, factory: Factory, ctx: Context) -> None:
+        """Set a timer for what the clock alone lifts: a pause's end, a cool-down, a quarantine."""
+        ends = [each.clears_at for each in factory_rejections(factory, ctx) if each.clears_at]
+        if ends:
+            delay_s = (min(ends) - ctx.now).total_seconds()
+            asyncio.get_running_loop().call_later(delay_s, self._unpark, waiter)
+
+    def _unpark(self, waiter: _Waiter) -> None:
+        waiter.parked = False
+        self._due.set()
+
+    def _time_is_up(self, waiter: _Waiter) -> None:
+        """Answer who is parked from what is known; who is being served is answered by that."""
+        if waiter.parked and waiter.factory is not None and waiter.ctx is not None:
+            waiter.settle(self._nothing(waiter.factory, waiter.ctx))
+
+    def _nothing(self, factory: Factory, ctx: Context) -> Nothing:
+        return Nothing(
+            reasons=counted_reasons(self._backlog, factory, ctx),
+            retry_after_s=RETRY_AFTER_S + int(self._chance() * RETRY_AFTER_JITTER_S),
+        )
+
+    async def _poll_slowly(self) -> None:
+        while True:
+            await asyncio.sleep(SLOW_POLL_S * (0.75 + self._chance() / 2))
+            self.heard(ANY)
+
+
+def _concerns(waiter: _Waiter, job_class: JobClass | None) -> bool:
+    """Whether a new job of this class (None: unknown, or anything) may be for this waiter."""
+    if job_class is None or waiter.factory is None:
+        return True
+    return not pair_rejections(job_class, waiter.factory)
+
+
+def _with_used_keys(batch: Iterable[_Waiter], served: Mapping[FactoryId, Served]) -> list[_Waiter]:
+    return [waiter for waiter in batch if served[waiter.request.factory_id].key_used]
+
+
+def _closing() -> Unavailable:
+    return Unavailable("The coordinator is shutting down.", retry_after_s=RETRY_AFTER_S)

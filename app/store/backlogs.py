@@ -1,0 +1,24 @@
+"""The backlog, counted with bounds."""
+
+from app.backlog import COUNT_MAX, Backlog, ReadyClass
+from app.fleet import JobState
+from app.store import classes
+from app.store.session import Connection
+from app.store.sql import sql
+
+_WAITING_STATES = [JobState.BLOCKED, JobState.SCHEDULED, JobState.HELD]
+
+
+async def read(conn: Connection) -> Backlog:
+    """Count what waits, by class and by state."""
+    ready = await conn.fetch(sql("backlog_ready"), COUNT_MAX)
+    waiting = await conn.fetch(sql("backlog_waiting"), _WAITING_STATES, COUNT_MAX)
+    return Backlog(
+        classes=tuple(
+            ReadyClass(
+                job_class=classes.from_row(row), ready=row["ready"], lock_held=row["lock_held"]
+            )
+            for row in ready
+        ),
+        waiting={JobState(row["state"]): row["waiting"] for row in waiting},
+    )

@@ -1,0 +1,15 @@
+-- Reads leases that are still open, with the jobs whole and the decisions that gave them.
+select
+    j.*,
+    c.required, c.prefers_engine, c.cost_class, c.priority, c.lock, c.excluded,
+    array(select p.parent_id from job_dependency p where p.job_id = j.id) as depends_on,
+    d.id as decision_id,
+    d.record -> 'picked' -> 'score' as score
+from unnest($2::uuid[], $3::bigint[]) with ordinality as w (job_id, fence, ord)
+join job j on j.id = w.job_id and j.fence = w.fence and j.holder = $1 and j.fence_open
+join job_class c on c.id = j.class_id
+join decision d on d.job_id = j.id and d.fence = j.fence
+left join job_lock l on l.name = c.lock
+where j.state = 'leased'
+    and (c.lock is null or (l.holder_job = j.id and l.holder_fence = j.fence))
+order by w.ord

@@ -1,10 +1,11 @@
 """Fixtures every test may use, and how hard hypothesis searches."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from app.store.session import Database
 from tests.support.environment import ADMIN_URL, HYPOTHESIS_PROFILE
 from tests.support.postgres import Databases, server_for_tests
 
@@ -59,3 +60,11 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
     """The URL of a database of this test alone, with nothing in it; dropped afterwards."""
     with databases.fresh(migrated=False) as url:
         yield url
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Database]:
+    """Connections to the database of this test alone, with the newest schema."""
+    opened = await Database.open(database_url)
+    yield opened
+    await opened.close()

@@ -1,0 +1,27 @@
+"""Provider accounts: until when a usage limit keeps all factories of one from claiming.
+
+A factory that names no account cools down alone, under a private name that no account can have,
+since those given by people have no slash in front.
+"""
+
+from datetime import datetime
+
+from app.fleet import FactoryId
+from app.store.session import Connection
+from app.store.sql import sql
+
+PRIVATE_PREFIX = "/"
+"""In front of a factory's id: the name under which one without an account cools down."""
+
+
+async def cool(conn: Connection, account: str, until: datetime) -> None:
+    """Cool an account down until ``until``, or for longer if that was said before.
+
+    Row locks of accounts come last in a transaction, after those of seats, jobs and locks.
+    """
+    await conn.execute(sql("account_cool"), account, until)
+
+
+async def cool_factory(conn: Connection, factory_id: FactoryId, until: datetime) -> None:
+    """Cool down the account of a factory, as it stands in its settings; else the factory alone."""
+    await conn.execute(sql("account_cool_factory"), factory_id, until)

@@ -1,0 +1,2 @@
+-- Tells the database's time.
+select statement_timestamp()

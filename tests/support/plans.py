@@ -1,0 +1,25 @@
+"""Plans of statements: what PostgreSQL would really do."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.store.session import Connection
+
+
+async def plan(conn: Connection, statement: str, *arguments: object) -> list[dict[str, Any]]:
+    """Explain a statement as it is planned for any arguments; returns the nodes, flat."""
+    async with conn.transaction():
+        await conn.execute("set local plan_cache_mode = force_generic_plan")
+        explained = await conn.fetchval(f"explain (format json) {statement}", *arguments)
+    return list(_nodes(explained[0]["Plan"]))
+
+
+def scanned_whole(nodes: list[dict[str, Any]]) -> set[str]:
+    """Tell which tables a plan reads from end to end."""
+    return {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)

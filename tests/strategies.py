@@ -208,8 +208,9 @@ jobs = st.builds(
 def queues(
     of: st.SearchStrategy[Job] | None = None, *, max_size: int = 12
 ) -> st.SearchStrategy[list[Job]]:
-    """Jobs whose ids differ, in any order."""
-    return st.lists(of or ready_jobs(), max_size=max_size, unique_by=lambda job: job.id)
+    """Jobs whose ids differ, in any order; ready ones unless told otherwise."""
+    of = ready_jobs() if of is None else of
+    return st.lists(of, max_size=max_size, unique_by=lambda job: job.id)
 
 
 open_factories = st.builds(

@@ -1,0 +1,218 @@
+"""The law of heads: few rows, and the same result as with all of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.fleet import ClassId, Context, Factory, Job, JobClass
+from app.heads import Group, Heads, classes_needed, run_out
+from app.scheduler import Pick, Seeker, Weights, match
+from tests import strategies as some
+from tests.strategies import (
+    HOUR,
+    NOW,
+    job_id,
+    make_class,
+    make_context,
+    make_factory,
+    make_job,
+    make_seeker,
+)
+
+CTX = make_context()
+
+
+class Store:
+    """A queue in memory that is read like the real one: groups, oldest first, with a limit."""
+
+    def __init__(self, queue: Iterable[Job]) -> None:
+        self.queue = sorted(queue, key=lambda job: (job.created_at, job.id))
+        found = list(dict.fromkeys(job.job_class for job in self.queue))
+        self.classes = {ClassId(number): job_class for number, job_class in enumerate(found)}
+
+    def fetch(self, group: Group, limit: int) -> Heads:
+        rows = [
+            job
+            for job in self.queue
+            if job.job_class == self.classes[group.class_id] and group.repo in (None, job.repo)
+        ]
+        return Heads(group=group, jobs=tuple(rows[:limit]), more=len(rows) >= limit)
+
+
+class Served(NamedTuple):
+    """What the iteration came to, and what it cost."""
+
+    picks: tuple[Pick, ...]
+    rounds: int
+    deepened: list[Group]
+
+
+def serve(
+    store: Store, crowd: list[Seeker], ctx: Context, weights: Weights, first: int = 1
+) -> Served:
+    """What a desk does: heads, match, fetch deeper what ran out, match again."""
+    needed = classes_needed(store.classes, crowd, ctx)
+    groups = [
+        Group(class_id=class_id, repo=repo)
+        for class_id, repos in needed.items()
+        for repo in (None, *sorted(repos))
+    ]
+    supply = {group: store.fetch(group, first) for group in groups}
+    deepened: list[Group] = []
+    rounds = 0
+    while True:
+        rounds += 1
+        picks = match(crowd, [job for heads in supply.values() for job in heads.jobs], ctx, weights)
+        deeper = run_out(supply.values(), picks, store.classes, crowd, ctx)
+        if not deeper:
+            return Served(picks, rounds, deepened)
+        deepened.extend(deeper)
+        supply |= {group: store.fetch(group, limit) for group, limit in deeper.items()}
+
+
+def outcome(picks: tuple[Pick, ...]) -> list[tuple[str, Job, int]]:
+    return [(pick.factory_id, pick.job, pick.score.total) for pick in picks]
+
+
+# Few classes with many jobs each, so that groups run out; small repos and locks overlap.
+crowded_classes = st.lists(some.job_classes, min_size=1, max_size=4)
+crowded_queues = crowded_classes.flatmap(
+    lambda classes: some.queues(some.ready_jobs(st.sampled_from(classes)), max_size=25)
+)
+
+
+@given(crowded_queues, some.crowds(some.factories), some.contexts, some.weights, st.integers(1, 3))
+def test_matching_over_heads_equals_matching_over_all(
+    queue: list[Job], crowd: list[Seeker], ctx: Context, weights: Weights, first: int
+) -> None:
+    served = serve(Store(queue), crowd, ctx, weights, first)
+
+    assert outcome(served.picks) == outcome(match(crowd, queue, ctx, weights))
+    assert len(set(served.deepened)) == len(served.deepened)
+
+
+@given(crowded_queues, some.crowds(min_size=1), some.contexts, some.weights)
+def test_matching_over_heads_equals_matching_over_all_among_open_factories(
+    queue: list[Job], crowd: list[Seeker], ctx: Context, weights: Weights
+) -> None:
+    served = serve(Store(queue), crowd, ctx, weights)
+
+    assert outcome(served.picks) == outcome(match(crowd, queue, ctx, weights))
+
+
+@given(crowded_queues, some.open_factories, some.weights)
+def test_a_single_seat_is_decided_by_single_heads(
+    queue: list[Job], factory: Factory, weights: Weights
+) -> None:
+    served = serve(Store(queue), [make_seeker(factory)], CTX, weights)
+
+    assert served.rounds == 1
+    assert outcome(served.picks) == outcome(match([make_seeker(factory)], queue, CTX, weights))
+
+
+@given(crowded_queues, some.crowds(min_size=1), some.contexts, st.data())
+def test_rows_lost_to_somebody_else_do_not_break_it(
+    queue: list[Job], crowd: list[Seeker], ctx: Context, data: st.DataObject
+) -> None:
+    """Lost rows leave the supply, ``more`` stays: what is left is matched as if they never were."""
+    store = Store(queue)
+    lost = {job.id for job in queue if data.draw(st.booleans())}
+    needed = classes_needed(store.classes, crowd, ctx)
+    supply = {}
+    for class_id, repos in needed.items():
+        for repo in (None, *repos):
+            heads = store.fetch(Group(class_id=class_id, repo=repo), 1)
+            left = tuple(job for job in heads.jobs if job.id not in lost)
+            supply[heads.group] = replace(heads, jobs=left)
+    free = Store(job for job in queue if job.id not in lost)
+    while True:
+        picks = match(crowd, [job for heads in supply.values() for job in heads.jobs], ctx)
+        deeper = run_out(supply.values(), picks, store.classes, crowd, ctx)
+        if not deeper:
+            break
+        for group, limit in deeper.items():
+            rows = [
+                job
+                for job in free.queue
+                if job.job_class == store.classes[group.class_id] and group.repo in (None, job.repo)
+            ]
+            supply[group] = Heads(group=group, jobs=tuple(rows[:limit]), more=len(rows) > limit)
+
+    assert outcome(picks) == outcome(match(crowd, free.queue, ctx))
+
+
+# ---------------------------------------------------------------------------- one by one
+
+
+def classes_of(*job_classes: JobClass) -> dict[ClassId, JobClass]:
+    return {ClassId(number): job_class for number, job_class in enumerate(job_classes)}
+
+
+def test_classes_needed_leaves_out_what_nobody_may_take_and_held_locks() -> None:
+    classes = classes_of(
+        make_class(),
+        make_class(required=frozenset({"gpu"})),
+        make_class(lock="merge"),
+        make_class(lock="deploy"),
+    )
+    warm = make_factory("f1", warm_repos=frozenset({"shop"}))
+    full = make_factory("f2", warm_repos=frozenset({"blog"}), seats_used=1)
+    gpu = make_factory("f3", capabilities=frozenset({"gpu"}), warm_repos=frozenset({"docs"}))
+
+    assert classes_needed(
+        classes, [make_seeker(one) for one in (warm, full, gpu)], make_context(merge=job_id(9))
+    ) == {0: {"shop", "docs"}, 1: {"docs"}, 3: {"shop", "docs"}}
+    assert classes_needed(classes, [], CTX) == {}
+
+
+def batch(jobs: list[Job], wish: int) -> tuple[Store, list[Seeker]]:
+    factory = make_factory(seat_limit=wish, warm_repos=frozenset({"shop"}))
+    return Store(jobs), [make_seeker(factory, wish)]
+
+
+def test_a_class_that_runs_out_is_fetched_as_deep_as_the_batch_can_use() -> None:
+    jobs = [make_job(number, created_at=NOW - number * HOUR / 10) for number in range(1, 9)]
+    store, crowd = batch(jobs, 3)
+    head = store.fetch(Group(class_id=ClassId(0)), 1)
+
+    picks = match(crowd, head.jobs, CTX)
+
+    assert run_out([head], picks, store.classes, crowd, CTX) == {head.group: 3}
+    assert run_out([replace(head, more=False)], picks, store.classes, crowd, CTX) == {}
+
+
+def test_a_class_with_a_lock_needs_one_row_unless_that_was_lost() -> None:
+    jobs = [make_job(number, job_class=make_class(lock="merge")) for number in range(1, 4)]
+    store, crowd = batch(jobs, 3)
+    head = store.fetch(Group(class_id=ClassId(0)), 1)
+
+    picks = match(crowd, head.jobs, CTX)
+
+    assert len(picks) == 1
+    assert run_out([head], picks, store.classes, crowd, CTX) == {}
+    assert run_out([replace(head, jobs=())], (), store.classes, crowd, CTX) == {head.group: 1}
+
+
+def test_a_group_of_a_repo_matters_only_to_factories_where_it_is_warm() -> None:
+    jobs = [make_job(number, repo="shop") for number in range(1, 4)]
+    store, crowd = batch(jobs, 3)
+    group = Group(class_id=ClassId(0), repo="shop")
+    head = store.fetch(group, 1)
+    cold = [make_seeker(make_factory(seat_limit=3), 3)]
+
+    picks = match(crowd, head.jobs, CTX)
+
+    assert run_out([head], picks, store.classes, crowd, CTX) == {group: 3}
+    assert run_out([head], picks, store.classes, cold, CTX) == {}
+
+
+def test_a_full_batch_needs_nothing_more_though_its_last_pick_was_the_last_row() -> None:
+    store, crowd = batch([make_job(number) for number in range(1, 4)], 1)
+    head = store.fetch(Group(class_id=ClassId(0)), 1)
+
+    picks = match(crowd, head.jobs, CTX)
+
+    assert run_out([head], picks, store.classes, crowd, CTX) == {}

@@ -1,0 +1,206 @@
+"""Explanations: what a factory would get, why a job is (not) taken, what a claim was decided on."""
+
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from app.eligibility import ClearsWhen, Reason
+from app.fleet import CostClass, Health, JobState, Priority
+from app.wire.values import Reply, StandingReply, Timestamp
+
+_ID_EXAMPLE = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
+_TERMS_EXAMPLE = {
+    "capability_fit": 200,
+    "affinity": 100,
+    "load": 100,
+    "cost_fit": 480,
+    "health": 300,
+    "starvation_penalty": -600,
+}
+_PERCENTS_EXAMPLE = {
+    "capability_fit": 100,
+    "affinity": 50,
+    "load": 100,
+    "cost_fit": 80,
+    "health": 100,
+    "starvation_penalty": 100,
+}
+
+
+class ScoreDetail(Reply):
+    """A score with its working: six terms, six weights, one sum."""
+
+    total: int = Field(description="The sum of `breakdown`, exactly.", examples=[580])
+    breakdown: dict[str, int] = Field(
+        description="The weighted terms; the starvation penalty with its sign.",
+        examples=[_TERMS_EXAMPLE],
+    )
+    percents: dict[str, int] = Field(
+        description="The terms before they are weighted, as whole percents.",
+        examples=[_PERCENTS_EXAMPLE],
+    )
+
+
+class LockHolderReply(Reply):
+    """Who holds the lock that a job waits for."""
+
+    job_id: UUID = Field(description="The job that holds it.", examples=[_ID_EXAMPLE])
+    factory_id: str | None = Field(description="The factory that runs that job.", examples=["f2"])
+    expires_at: Timestamp | None = Field(
+        description="When that lease ends unless it is renewed.", examples=["2026-03-01T09:31:00Z"]
+    )
+
+
+class ReasonReply(Reply):
+    """One reason why a factory may not take a job, with the facts behind it."""
+
+    reason: Reason = Field(
+        description="The reason, from a closed vocabulary.", examples=["missing_capability"]
+    )
+    permanent: bool = Field(
+        description="Whether waiting alone cannot clear it: the job or the factory must change.",
+        examples=[True],
+    )
+    message: str = Field(description="It in words.", examples=["the factory lacks docker"])
+    clears_at: Timestamp | None = Field(
+        description="When it clears by itself, if that is known.", examples=[None]
+    )
+    clears_when: ClearsWhen = Field(
+        description="The event that clears it.", examples=["capability_offered"]
+    )
+    state: JobState | None = Field(description="The job's state.", examples=[None])
+    parents: list[UUID] = Field(description="The jobs that it waits for.", examples=[[]])
+    lock: str | None = Field(description="The lock that it waits for.", examples=[None])
+    holder: LockHolderReply | None = Field(description="Who holds it.", examples=[None])
+    missing: list[str] = Field(
+        description="The capabilities that the factory lacks.", examples=[["docker"]]
+    )
+    standing: StandingReply | None = Field(
+        description="The drain, pause or hold that stands in the way.", examples=[None]
+    )
+    account: str | None = Field(description="The account that cools down.", examples=[None])
+
+
+class FactoryFacts(Reply):
+    """A factory as a decision sees it."""
+
+    id: str = Field(description="Its id.", examples=["f1"])
+    capabilities: list[str] = Field(description="What it can do.", examples=[["docker"]])
+    engines: list[str] = Field(description="The engines it has.", examples=[["claude"]])
+    warm_repos: list[str] = Field(
+        description="The repositories that count as warm: declared ones first, then its newest "
+        "successes.",
+        examples=[["acme/web"]],
+    )
+    cost_ceiling: CostClass = Field(description="The ceiling in force.", examples=["high"])
+    seat_limit: int = Field(description="The limit in force.", examples=[2])
+    seats_used: int = Field(description="Leases it holds.", examples=[1])
+    external_load: int = Field(description="The load it reports besides.", examples=[0])
+    health: Health = Field(description="The worse of reported and derived.", examples=["ok"])
+    account: str | None = Field(description="Its provider account.", examples=["team-a"])
+    cooldown_until: Timestamp | None = Field(
+        description="Until when that account's usage limit holds.", examples=[None]
+    )
+    last_seen_at: Timestamp | None = Field(
+        description="Its last sign of life.", examples=["2026-03-01T09:30:00Z"]
+    )
+    stale: bool = Field(
+        description="Whether it missed three heartbeats: a fact and no filter, for its next claim "
+        "would be a sign of life.",
+        examples=[False],
+    )
+
+
+class RankedJob(Reply):
+    """A job in a factory's ranking."""
+
+    job_id: UUID = Field(description="The job.", examples=[_ID_EXAMPLE])
+    rank: int = Field(description="Its place; 1 is what the next claim gets.", examples=[1])
+    score: ScoreDetail = Field(description="Its score for this factory, with its working.")
+    margin: int | None = Field(
+        description="Its lead over the next in the ranking; null for the last. 0 is a tie, which "
+        "priority, age, cost and id decide in that order.",
+        examples=[20],
+    )
+    priority: Priority = Field(description="Its priority, which breaks ties.", examples=["high"])
+    created_at: Timestamp = Field(
+        description="When it was submitted.", examples=["2026-03-01T09:00:00Z"]
+    )
+    repo: str | None = Field(description="The repository it works on.", examples=["acme/web"])
+
+
+class FactoryExplanationReply(Reply):
+    """What a factory's next claim would get (``GET /explain?factory_id=``)."""
+
+    factory: FactoryFacts = Field(description="The factory as the decision would see it.")
+    now: Timestamp = Field(
+        description="The time of this answer, by the database's clock.",
+        examples=["2026-03-01T09:30:00Z"],
+    )
+    weights: dict[str, int] = Field(
+        description="What a percent of each term is worth.",
+        examples=[
+            {"capability": 2, "affinity": 2, "load": 1, "cost": 6, "health": 3, "starvation": 6}
+        ],
+    )
+    refusals: list[ReasonReply] = Field(
+        description="What refuses the factory as a whole; then the ranking is empty."
+    )
+    ranking: list[RankedJob] = Field(
+        description="The best jobs, best first; empty if its next claim would be a 204."
+    )
+    blocked: dict[str, int] = Field(
+        description="How many jobs each reason keeps from it.",
+        examples=[{"missing_capability": 12, "lock_held": 3}],
+    )
+
+
+class VerdictReply(Reply):
+    """Whether one factory can take a job now, and if not, every reason."""
+
+    factory_id: str = Field(description="The factory.", examples=["f1"])
+    eligible: bool = Field(description="Whether it can take the job now.", examples=[False])
+    reasons: list[ReasonReply] = Field(description="Every reason why not; empty if it can.")
+    score: ScoreDetail = Field(description="How the job scores there, whether eligible or not.")
+
+
+class JobExplanationReply(Reply):
+    """Why a job is, or is not, taken (``GET /explain/jobs/{id}``)."""
+
+    job_id: UUID = Field(description="The job.", examples=[_ID_EXAMPLE])
+    state: JobState = Field(description="Its state.", examples=["ready"])
+    version: int = Field(description="Its version.", examples=[7])
+    now: Timestamp = Field(
+        description="The time of this answer, by the database's clock.",
+        examples=["2026-03-01T09:30:00Z"],
+    )
+    headline: str = Field(
+        description="The answer in one line.",
+        examples=["1 of 3 factories can take it: 2 lack docker."],
+    )
+    weights: dict[str, int] = Field(
+        description="What a percent of each term is worth.",
+        examples=[
+            {"capability": 2, "affinity": 2, "load": 1, "cost": 6, "health": 3, "starvation": 6}
+        ],
+    )
+    verdicts: list[VerdictReply] = Field(
+        description="One for each factory: those that can take it first, by score."
+    )
+
+
+class DecisionReply(Reply):
+    """What a claim was decided on (``GET /explain/decisions/{id}``)."""
+
+    id: UUID = Field(description="The decision.", examples=[_ID_EXAMPLE])
+    at: Timestamp = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
+    factory_id: str = Field(description="Who got it.", examples=["f1"])
+    job_id: UUID = Field(description="What it got.", examples=[_ID_EXAMPLE])
+    fence: int = Field(description="Under which fence.", examples=[3])
+    total: int = Field(description="With which score.", examples=[580])
+    record: dict[str, JsonValue] = Field(
+        description="Everything it was decided on: the time, the weights, the factory's facts, "
+        "the picked job with its score, its rank and margin, the runners-up, and the races lost "
+        "on the way.",
+        examples=[{"rank": 1, "margin": 20, "lost": []}],
+    )

@@ -121,13 +121,13 @@ async def _round(
         if one.factory is not None:
             left = one.want.max_jobs - len(one.claims)
             seekers.append(Seeker(factory=one.factory, max_jobs=left))
-    picks = await _match(conn, catalog, seekers, ctx)
+    picks = await choose(conn, catalog, seekers, ctx)
     if not picks:
         return False
     return await _commit(conn, picks, _Batch(served=served, facts=facts, ctx=ctx), new_id=new_id)
 
 
-async def _match(
+async def choose(
     conn: Connection, catalog: Catalog, seekers: Sequence[Seeker], ctx: Context
 ) -> tuple[Pick, ...]:
     """Match over as few heads as give the same picks as all ready jobs would."""

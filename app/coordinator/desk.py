@@ -109,6 +109,8 @@ class ClaimDesk:
         self._chance = chance
         self._waiters: list[_Waiter] = []
         self._due = asyncio.Event()
+        self.idle = asyncio.Event()
+        """Set while nobody is due: everybody who waits is parked."""
         self._generation = 0
         self._backlog = Backlog()
         self._closed = False
@@ -129,6 +131,7 @@ class ClaimDesk:
         )
         self._waiters.append(waiter)
         self._due.set()
+        self.idle.clear()
         timer = loop.call_at(waiter.deadline, self._time_is_up, waiter)
         try:
             return await waiter.answer
@@ -157,10 +160,11 @@ class ClaimDesk:
         try:
             while True:
                 await self._due.wait()
-                if batch := self._next_batch():
+                self.idle.clear()
+                while batch := self._next_batch():
                     await self._serve(batch)
-                else:
-                    self._due.clear()
+                self._due.clear()
+                self.idle.set()
         finally:
             slow_poll.cancel()
 

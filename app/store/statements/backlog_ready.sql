@@ -7,6 +7,6 @@ from job_class c
 left join job_lock l on l.name = c.lock
 cross join lateral (
     select count(*) as ready
-    from (select 1 from job where state = 'ready' and class_id = c.id limit $1) some
+    from (select 1 from job where state = 'ready' and class_id = c.id limit $1) counted
 ) n
 where n.ready > 0

@@ -50,7 +50,7 @@ def place(cursor: str | None, read: Callable[[Json], Key]) -> Key | None:
     try:
         # The padding is left off in what we hand out; too much of it does no harm.
         return read(orjson.loads(base64.urlsafe_b64decode(cursor.encode() + b"==")))
-    except (ValueError, TypeError, LookupError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         detail = "The cursor is not one that this list has given."
         raise Invalid(detail, errors=[{"field": "cursor", "detail": detail}]) from error
 

@@ -18,6 +18,7 @@ from app.fleet import (
     Standing,
 )
 from app.store import classes
+from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
 
@@ -97,6 +98,7 @@ async def edit(conn: Connection, job_id: JobId, *, version: int, content: Conten
 
     Raises:
         Conflict: another job has the dedupe key.
+        Moved: the class was pruned meanwhile.
     """
     try:
         row = await conn.fetchrow(
@@ -115,6 +117,8 @@ async def edit(conn: Connection, job_id: JobId, *, version: int, content: Conten
     except asyncpg.UniqueViolationError as error:
         detail = "Another job has this dedupe key."
         raise Conflict(detail, dedupe_key=content.dedupe_key) from error
+    except asyncpg.ForeignKeyViolationError as error:
+        raise Moved from error
     return row is not None
 
 

@@ -1,0 +1,69 @@
+"""Cancel: at once what nobody is running; of what somebody is, ask for the end.
+
+Against a completion at the same instant exactly one wins, by the version of the row; whoever lost
+reads again and answers what became of the job.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app import lease
+from app.coordinator.dependants import parent_ended
+from app.coordinator.moving import move, reading_of
+from app.fleet import FINISHED, JobId, JobRecord, JsonObject, Principal
+from app.life import Change
+from app.store import jobs
+from app.store.lives import Reading
+from app.store.retrying import settled
+from app.store.session import Connection, Database
+from app.store.wake import wake
+
+
+class CancelOutcome(StrEnum):
+    """What a cancel came to."""
+
+    CANCELLED = "cancelled"
+    CANCEL_REQUESTED = "cancel_requested"
+    ALREADY_FINISHED = "already_finished"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    """The outcome, and the job as it is now."""
+
+    outcome: CancelOutcome
+    job: JobRecord
+
+
+async def cancel(db: Database, job_id: JobId, *, reason: str | None, by: Principal) -> Cancelled:
+    """Cancel a job and, unless they say otherwise, what depends on it.
+
+    Raises:
+        NotFound: there is no such job.
+        LostRace: others kept changing it.
+    """
+
+    async def once(conn: Connection) -> Cancelled:
+        reading = await reading_of(conn, job_id)
+        outcome = await _decide(conn, reading, reason, by)
+        return Cancelled(outcome=outcome, job=(await jobs.by_ids(conn, [job_id]))[job_id])
+
+    return await settled(db, once)
+
+
+async def _decide(
+    conn: Connection, reading: Reading, reason: str | None, by: Principal
+) -> CancelOutcome:
+    if reading.life.state in FINISHED:
+        return CancelOutcome.ALREADY_FINISHED
+    decision = lease.cancel(reading.life, now=reading.now)
+    if not isinstance(decision, Change):
+        # Asked for before, by a call or because a parent failed: it stands.
+        return CancelOutcome.CANCEL_REQUESTED
+    detail: JsonObject = {} if reason is None else {"reason": reason}
+    has_dependants = await move(conn, reading, decision, by=by, detail=detail)
+    if not decision.finished:
+        return CancelOutcome.CANCEL_REQUESTED
+    if has_dependants:
+        await wake(conn, await parent_ended(conn, [(reading.id, decision.after.state)]))
+    return CancelOutcome.CANCELLED

@@ -14,7 +14,7 @@ What can go wrong, and the answer:
 - The process was killed and its server lives on. Nobody holds the lock, so the server is a
   leftover: it is stopped in order and started anew.
 - The server was killed too and left ``postmaster.pid``. PostgreSQL sees that nobody has that
-  number and goes on, unless the number was given to another program; then the file is removed.
+  number and goes on, unless the number was given to another process; then the file is removed.
 - ``initdb`` was interrupted. It works under another name, so half a cluster is never started.
 - Another process uses the folder: :class:`DataFolderInUseError`.
 """
@@ -41,12 +41,15 @@ from app.runtime.cluster import (
     SUPERUSER,
     Cluster,
     DataFolderInUseError,
+    EmbeddedPostgresError,
     initialize,
     start,
     stop,
     wait_until_ready,
 )
 from app.runtime.service_user import Say, ServiceUser
+
+__all__ = ["DataFolderInUseError", "EmbeddedPostgres", "EmbeddedPostgresError", "embedded_postgres"]
 
 _LOG = getLogger(__name__)
 
@@ -60,7 +63,6 @@ class EmbeddedPostgres:
     """A running server. ``url`` works for asyncpg, SQLAlchemy and psql alike."""
 
     url: str
-    data_dir: Path
     programs: Path
     pid: int
 
@@ -82,7 +84,7 @@ def embedded_postgres(
         data_dir: the folder for state; made if missing, with mode 0700 (0711 when we are root).
         durable: False trades safety at a power cut for speed; for tests.
         options: server settings by name, which win over ours.
-        say: told in a sentence what is about to be changed outside ``data_dir``; logs if not given.
+        say: told in a sentence what is about to be changed elsewhere; logs if not given.
         start_timeout_s: longest wait for the server, recovery after a crash included.
 
     Yields:
@@ -109,12 +111,8 @@ def embedded_postgres(
             process = start(cluster, sockets)
             try:
                 wait_until_ready(cluster, process, start_timeout_s)
-                yield EmbeddedPostgres(
-                    url=f"postgresql://{SUPERUSER}@/{DATABASE}?host={sockets}",
-                    data_dir=data_dir,
-                    programs=cluster.programs,
-                    pid=process.pid,
-                )
+                url = f"postgresql://{SUPERUSER}@/{DATABASE}?host={sockets}"
+                yield EmbeddedPostgres(url=url, programs=cluster.programs, pid=process.pid)
             finally:
                 stop(process)
 

@@ -27,7 +27,7 @@ def status(pgdata: Path) -> tuple[int, str] | None:
 
 
 def clear(pgdata: Path, *, say: Callable[[str], None], timeout_s: float) -> None:
-    """Stop a server that outlived its owner, and remove a pid file that names another program.
+    """Stop a server that outlived its owner, and remove pid files that name other processes.
 
     Args:
         pgdata: PostgreSQL's own folder.
@@ -44,11 +44,11 @@ def clear(pgdata: Path, *, say: Callable[[str], None], timeout_s: float) -> None
         for each in alive:
             _signal(each, signal.SIGKILL)
         psutil.wait_procs(alive)
-    pid_file = pgdata / "postmaster.pid"
-    if _names_another_program(pid_file):
-        # PostgreSQL would take that program for a server of its own and refuse to start.
-        say(f"removing {pid_file}: its process number belongs to another program now")
-        pid_file.unlink()
+    for pid_file in (pgdata / "postmaster.pid", pgdata / ".s.PGSQL.5432.lock"):
+        if _names_another_process(pid_file):
+            # PostgreSQL would take that process for a server of its own and refuse to start.
+            say(f"removing {pid_file}: its process number belongs to no server of this folder")
+            pid_file.unlink()
 
 
 def _servers_of(pgdata: Path) -> list[psutil.Process]:
@@ -64,7 +64,8 @@ def _servers_of(pgdata: Path) -> list[psutil.Process]:
     return found
 
 
-def _names_another_program(pid_file: Path) -> bool:
+def _names_another_process(pid_file: Path) -> bool:
+    """Tell whether a process of that number exists: another program, or a dead one not reaped."""
     try:
         pid = int(pid_file.read_text().splitlines()[_PID_LINE])
     except (FileNotFoundError, IndexError, ValueError):

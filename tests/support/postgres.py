@@ -39,7 +39,12 @@ def server_for_tests() -> Iterator[str]:
     """Run a PostgreSQL that forgets everything; yields the URL of its superuser."""
     folder = Path(tempfile.mkdtemp(prefix="fleet-test-"))
     try:
-        with embedded_postgres(folder / "data", durable=False, say=lambda _: None) as server:
+        with embedded_postgres(
+            folder / "data",
+            durable=False,
+            options={"autovacuum": "off"},  # plans must not depend on when it happens to run
+            say=lambda _: None,
+        ) as server:
             yield server.url
     finally:
         shutil.rmtree(folder)
@@ -64,7 +69,7 @@ class Databases:
         """
         name = f"fleet_test_{os.getpid()}_{next(_NAMES)}"
         template = self._migrated_template() if migrated else "template0"
-        self._execute(f"create database {name} template {template}")
+        self._execute(f"create database {name} template {template} strategy file_copy")
         try:
             yield with_database(self.admin_url, name)
         finally:

@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from app.runtime.settings import Settings, default_data_dir, environment_variable
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields:
+        monkeypatch.delenv(environment_variable(field), raising=False)
+
+
+def test_nothing_needs_to_be_set() -> None:
+    settings = Settings()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8420)
+    assert settings.database_url is None
+    assert settings.direct_url is None
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg"])
+def test_every_usual_spelling_of_a_database_url(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setenv("FLEET_DATABASE_URL", f"{scheme}://me:hush@db/fleet")
+    settings = Settings()
+    assert settings.database_url == "postgresql://me:hush@db/fleet"
+    assert settings.direct_url == settings.database_url
+    assert "hush" not in repr(settings)
+
+
+def test_the_direct_url_is_the_one_for_listening(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEET_DATABASE_URL", "postgresql://pooler/fleet")
+    monkeypatch.setenv("FLEET_LISTEN_URL", "postgresql://direct/fleet")
+    assert Settings().direct_url == "postgresql://direct/fleet"
+
+
+def test_a_wrong_url_is_refused_without_repeating_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FLEET_DATABASE_URL", "mysql://me:hush@db/fleet")
+    with pytest.raises(ValidationError, match="postgresql://") as caught:
+        Settings()
+    assert "hush" not in str(caught.value)
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError):
+        Settings().port = 1  # type: ignore[misc]  # what this test is about
+
+
+def test_the_data_folder_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "x"))
+    assert default_data_dir() == tmp_path / "x" / "fleet"
+    monkeypatch.setenv("XDG_DATA_HOME", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_data_dir() == tmp_path / ".local" / "share" / "fleet"
+
+
+def test_the_data_folder_of_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert default_data_dir() == Path("/var/lib/fleet")

@@ -7,6 +7,7 @@ seconds. Another source of binaries only has to replace this file.
 
 import importlib.util
 import shutil
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -50,11 +51,15 @@ def binary(name: str) -> Path:
     return path
 
 
-def copy_binaries(target: Path) -> Path:
+def copy_binaries(target: Path, say: Callable[[str], None]) -> Path:
     """Copy the programs and their libraries below ``target``, once per version; readable by all.
 
     For an installation that the user who runs PostgreSQL cannot reach, such as one in root's
     home: a copy leaves that home closed.
+
+    Args:
+        target: the folder to copy into.
+        say: told about a copy before it is made.
 
     Returns:
         The folder of programs inside the copy.
@@ -62,6 +67,7 @@ def copy_binaries(target: Path) -> Path:
     package = binaries_dir().parent.parent
     home = target / f"postgresql-{version(_DISTRIBUTION)}"
     if not home.exists():
+        say(f"copying PostgreSQL's programs below {target}: {package} is closed to other users")
         unfinished = home.with_name(home.name + ".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         shutil.copytree(package / "pginstall", unfinished / _PACKAGE / "pginstall")

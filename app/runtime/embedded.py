@@ -143,8 +143,7 @@ def _usable_programs(data_dir: Path, user: ServiceUser | None, say: Say) -> Path
     folder = binaries_dir()
     if user is None or service_user.can_use_programs(folder, user):
         return folder
-    say(f"copying PostgreSQL's programs below {data_dir}, since {folder} is closed to other users")
-    return copy_binaries(data_dir)
+    return copy_binaries(data_dir, say)
 
 
 @contextmanager

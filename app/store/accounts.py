@@ -1,7 +1,7 @@
 """Provider accounts: until when a usage limit keeps all factories of one from claiming.
 
-A factory that names no account cools down alone, under a private name that no account can have,
-since those given by people have no slash in front.
+A factory that names no account cools down alone, under a private name: its id behind a control
+character (U+001F), which no name given by people can hold.
 """
 
 from datetime import datetime
@@ -9,9 +9,6 @@ from datetime import datetime
 from app.fleet import FactoryId
 from app.store.session import Connection
 from app.store.sql import sql
-
-PRIVATE_PREFIX = "/"
-"""In front of a factory's id: the name under which one without an account cools down."""
 
 
 async def cool(conn: Connection, account: str, until: datetime) -> None:

@@ -61,8 +61,14 @@ async def snapshot(conn: Connection, ids: Sequence[FactoryId] | None) -> Snapsho
     if ids is None:
         ids = await page(conn, after=None, limit=None)
     rows = await _read(conn, ids)
-    now = rows[0]["now"] if rows else await conn.fetchval(sql("now"))
-    return Snapshot(now=now, factories=tuple(_facts(row) for row in rows))
+    read_at: datetime = rows[0]["now"] if rows else await now(conn)
+    return Snapshot(now=read_at, factories=tuple(_facts(row) for row in rows))
+
+
+async def now(conn: Connection) -> datetime:
+    """Tell the database's time."""
+    time: datetime = await conn.fetchval(sql("now"))
+    return time
 
 
 async def records(

@@ -16,9 +16,10 @@ TOUCH_PAUSE_S = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """A sign of life of a factory; what is None stays as it was."""
+    """What is heard of a factory: ``seen`` from itself; what is None stays as it was."""
 
     factory_id: FactoryId
+    seen: bool = True
     health: Health | None = None
     external_load: int | None = None
     warm_repos: tuple[str, ...] | None = None
@@ -40,6 +41,7 @@ async def touch(conn: Connection, beats: Iterable[Pulse]) -> None:
     rows = await conn.fetch(
         sql("factory_touch"),
         [beat.factory_id for beat in news],
+        [beat.seen for beat in news],
         [beat.health for beat in news],
         [beat.external_load for beat in news],
         [
@@ -52,11 +54,18 @@ async def touch(conn: Connection, beats: Iterable[Pulse]) -> None:
         await wake(conn)
 
 
+async def draining(conn: Connection, factory_id: FactoryId) -> bool | None:
+    """Tell whether a factory is being drained; None if there is no such factory."""
+    drain: bool | None = await conn.fetchval(sql("heartbeat_drain"), factory_id)
+    return drain
+
+
 def _merge(old: Pulse | None, new: Pulse) -> Pulse:
     if old is None:
         return new
     return Pulse(
         factory_id=new.factory_id,
+        seen=old.seen or new.seen,
         health=old.health if new.health is None else new.health,
         external_load=old.external_load if new.external_load is None else new.external_load,
         warm_repos=old.warm_repos if new.warm_repos is None else new.warm_repos,

@@ -24,24 +24,32 @@ async def census(conn: Connection) -> Census:
     return Census(registered=row["registered"], quarantined=row["quarantined"])
 
 
-async def past_leases(
-    conn: Connection, ids: Sequence[FactoryId]
-) -> dict[FactoryId, tuple[PastLease, ...]]:
-    """Read the outcomes that quarantine rests on: the newest few since it was last lifted."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A factory's newest outcomes, and whether it succeeded since its last quarantine ended."""
+
+    leases: tuple[PastLease, ...]
+    succeeded_since: bool
+
+
+async def past(conn: Connection, ids: Sequence[FactoryId]) -> dict[FactoryId, Past]:
+    """Read what quarantine rests on; outcomes from before it was last lifted are left out."""
     rows = await conn.fetch(sql("factory_past"), ids, sorted(COUNTED), QUARANTINE_OUTCOMES)
-    found: dict[FactoryId, list[PastLease]] = {}
-    for row in rows:
-        found.setdefault(FactoryId(row["id"]), []).append(
-            PastLease(
-                outcome=Outcome(row["outcome"]),
-                claimed_at=row["claimed_at"],
-                ended_at=row["ended_at"],
-            )
+    return {
+        FactoryId(row["id"]): Past(
+            leases=tuple(
+                PastLease(outcome=Outcome(outcome), claimed_at=claimed_at, ended_at=ended_at)
+                for outcome, claimed_at, ended_at in zip(
+                    row["outcomes"], row["claimed"], row["ended"], strict=True
+                )
+            ),
+            succeeded_since=row["succeeded_since"],
         )
-    return {factory_id: tuple(past) for factory_id, past in found.items()}
+        for row in rows
+    }
 
 
-async def try_quarantine_lock(conn: Connection) -> bool:
+async def try_lock(conn: Connection) -> bool:
     """Be the only one who puts factories in quarantine until the transaction ends, or not."""
     mine: bool = await conn.fetchval(sql("quarantine_lock"))
     return mine

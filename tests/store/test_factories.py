@@ -185,6 +185,6 @@ async def test_no_read_of_a_claim_goes_through_a_whole_table(db: Database) -> No
         assert scanned_whole(read_plan) == set()
         assert "ix_job_event_outcome" in {node.get("Index Name") for node in read_plan}
         assert scanned_whole(await plan(conn, sql("factory_past"), ids, ["failed"], 5)) == set()
-        beats = (["ok", "ok"], [0, 0], [None, None])
+        beats = ([True, True], ["ok", "ok"], [0, 0], [None, None])
         assert scanned_whole(await plan(conn, sql("factory_touch"), ids, *beats, 30)) == set()
         assert scanned_whole(await plan(conn, sql("factory_page"), "f5", 50)) == set()

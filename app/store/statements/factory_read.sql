@@ -1,6 +1,6 @@
 -- Reads factories whole: settings, signs of life, seats, recent outcomes, warm repos, cool-down.
 -- $1 ids; $2 the outcomes that say something about a machine; $3 how many of them; $4 how many
--- repos. A factory without an account has a private one, named "/" and its id.
+-- repos. A factory without an account has a private one, named by a control character and its id.
 select
     statement_timestamp() as now,
     f.id, f.version, f.capabilities, f.engines, f.declared_cost_ceiling, f.declared_seat_limit,
@@ -15,7 +15,7 @@ from unnest($1::text[]) with ordinality as wanted (id, ord)
 join factory f on f.id = wanted.id
 join factory_pulse p on p.factory_id = f.id
 join factory_seat s on s.factory_id = f.id
-left join account a on a.name = coalesce(f.account, '/' || f.id)
+left join account a on a.name = coalesce(f.account, e'\x1f' || f.id)
 cross join lateral (
     select
         array_agg(e.outcome) as outcomes,

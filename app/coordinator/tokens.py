@@ -29,6 +29,8 @@ from app.store import tokens
 from app.store.session import Connection, Database
 from app.store.tokens import FoundToken, NewToken, TokenRecord
 
+__all__ = ["Doorman", "Minted", "TokenRecord", "list_tokens", "mint", "mint_each"]
+
 REMEMBERED_S = 2.0
 """How long the doorman goes by an answer before he asks again."""
 

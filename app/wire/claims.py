@@ -179,8 +179,8 @@ class SettledReply(Reply):
 
     job: SettledJob = Field(description="Where the job stands.")
     outcome: str = Field(
-        description="What the report came to. `cancelled` where a cancel had been asked for "
-        "and the report was not a success.",
+        description="What the report came to: `succeeded`, `failed` or `released`; `cancelled` "
+        "where a cancel had been asked for and the report was not a success.",
         examples=["succeeded"],
     )
     replayed: bool = Field(
@@ -221,7 +221,7 @@ class LeaseOutcome(Reply):
     job_id: UUID = Field(description="The job.", examples=[_ID_EXAMPLE])
     outcome: str = Field(
         description="`succeeded`; `stale_fence`: that lease was over, nothing changed; "
-        "`not_found`.",
+        "`not_yours`: it is another factory's; `not_found`.",
         examples=["succeeded"],
     )
     state: JobState | None = Field(

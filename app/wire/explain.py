@@ -78,7 +78,6 @@ class ReasonReply(Reply):
     standing: StandingReply | None = Field(
         description="The drain, pause or hold that stands in the way.", examples=[None]
     )
-    account: str | None = Field(description="The account that cools down.", examples=[None])
 
 
 class FactoryFacts(Reply):

@@ -28,8 +28,9 @@ Load = Annotated[Integer, Field(ge=0, le=LOAD_MAX)]
 class FactoryPut(Request):
     """A factory as it registers itself, or as ops describe it (``PUT /factories/{id}``).
 
-    A field left out takes its default, except that a ``seat_limit`` or ``cost_ceiling`` given by
-    ops is an override, which the factory's own PUT does not change.
+    From the factory itself, a field left out takes its default. From ops, it stays as it is; a
+    ``seat_limit`` or ``cost_ceiling`` from ops is an override, which the factory's own PUT does not
+    change, and which a null from ops takes back.
     """
 
     capabilities: Words = Field(
@@ -47,13 +48,17 @@ class FactoryPut(Request):
         description="Repositories it has a warm clone of, best first (the first 16 count).",
         examples=[["acme/web"]],
     )
-    cost_ceiling: CostClass = Field(
+    cost_ceiling: CostClass | None = Field(
         default=CostClass.HIGH,
-        description="The cost class up to which it is meant to run jobs.",
+        description="The cost class up to which it is meant to run jobs; null, from ops only, "
+        "takes their override back.",
         examples=["medium"],
     )
-    seat_limit: Seats = Field(
-        default=1, description="How many leases it may hold at a time.", examples=[2]
+    seat_limit: Seats | None = Field(
+        default=1,
+        description="How many leases it may hold at a time; null, from ops only, takes their "
+        "override back.",
+        examples=[2],
     )
     health: Health = Field(default=Health.OK, description="How it is.", examples=["ok"])
     external_load: Load = Field(

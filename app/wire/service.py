@@ -15,6 +15,6 @@ class Readiness(Reply):
     """Whether the process can serve."""
 
     ready: bool = Field(
-        description="Whether the database answers and the schema is the expected one.",
+        description="Whether the database answers and holds our tables.",
         examples=[True],
     )

@@ -1,0 +1,1 @@
+"""HTTP in, a use case, HTTP out."""

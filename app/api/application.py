@@ -1,0 +1,78 @@
+"""The application: every route, behind the door, with one way to say no."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+
+from app.api import claims, explain, factories, jobs, leases, service, ticks, tokens
+from app.api.document import DESCRIPTION, TAGS, complete, routes_of
+from app.api.middleware import BoundBody, Guard, Observe
+from app.api.problems import MethodNotAllowed, of_status, of_validation, problem
+from app.errors import NotFound, Refusal
+
+VERSION = "0.1.0"
+_NOT_FOUND = 404
+_METHOD_NOT_ALLOWED = 405
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def application(lifespan: Lifespan | None = None) -> FastAPI:
+    """Put the API together; ``lifespan`` gives it its services as ``app.state.services``."""
+    app = FastAPI(
+        title="Fleet coordinator",
+        version=VERSION,
+        summary="One queue, one lease, one explain.",
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        middleware=[Middleware(Observe), Middleware(Guard), Middleware(BoundBody)],
+        exception_handlers={
+            Refusal: _refused,
+            RequestValidationError: _not_valid,
+            HTTPException: _framework_said_no,
+        },
+    )
+    for noun in (claims, leases, jobs, factories, explain, ticks, tokens, service):
+        app.router.routes.extend(noun.router.routes)
+    complete(app)
+    return app
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)  # noqa: S101 - registered for these alone
+    return problem(error)
+
+
+async def _not_valid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for these alone
+    return problem(of_validation(error))
+
+
+async def _framework_said_no(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for these alone
+    if error.status_code == _NOT_FOUND:
+        return problem(NotFound("There is nothing under this path."))
+    if error.status_code == _METHOD_NOT_ALLOWED:
+        methods = _methods_of(request)
+        detail = f"This path takes {' and '.join(methods)}."
+        return problem(MethodNotAllowed(detail), {"Allow": ", ".join(methods)})
+    return problem(of_status(error.status_code, str(error.detail)))
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Name every method that the path takes, whichever route has it."""
+    path = request.scope["path"]
+    found: set[str] = set()
+    for each in routes_of(request.app):
+        if each.path_regex.match(path):
+            found |= each.methods or set()
+    return sorted(found)

@@ -1,0 +1,96 @@
+"""Explain: why, and why not."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
+
+from app.api import present
+from app.api.answers import answer
+from app.api.deps import Db, JobIdPath, Ops, OpsOrFactory, Tools, own
+from app.api.document import refusals
+from app.api.routing import CheckedRoute
+from app.coordinator.explain import explain_decision, explain_factory, explain_job
+from app.errors import NotFound
+from app.fleet import DecisionId, FactoryId, JobId
+from app.wire.explain import DecisionReply, FactoryExplanationReply, JobExplanationReply
+from app.wire.values import PersonalId
+
+router = APIRouter(tags=["explain"], route_class=CheckedRoute)
+
+RANKING_DEFAULT = 20
+RANKING_MAX = 100
+
+
+@router.get(
+    "/explain",
+    summary="What a factory's next claim would get",
+    response_model=FactoryExplanationReply,
+    responses=refusals(NotFound),
+)
+async def factory_explained(
+    factory_id: Annotated[PersonalId, Query(description="The factory.", examples=["f1"])],
+    by: OpsOrFactory,
+    tools: Tools,
+    limit: Annotated[
+        int, Query(ge=1, le=RANKING_MAX, description="How many jobs to rank.", examples=[20])
+    ] = RANKING_DEFAULT,
+) -> Response:
+    """Rank the best jobs for a factory, with scores, by the functions that its claim would use.
+
+    The ranking is empty if the next claim would be a 204; `blocked` counts what it cannot get.
+    """
+    own(by, factory_id)
+    found = await explain_factory(tools.db, tools.desk.catalog, FactoryId(factory_id), limit=limit)
+    return answer(present.factory_explanation(found))
+
+
+@router.get(
+    "/explain/jobs/{job_id}",
+    summary="Why a job is, or is not, taken",
+    response_model=JobExplanationReply,
+    responses=refusals(NotFound),
+)
+async def job_explained(
+    job_id: JobIdPath,
+    _by: Ops,
+    tools: Tools,
+    factory_id: Annotated[
+        PersonalId | None, Query(description="Ask about this factory only.", examples=["f1"])
+    ] = None,
+) -> Response:
+    """Give a verdict per factory: every reason why not and when each clears, and the score."""
+    found = await explain_job(
+        tools.db,
+        JobId(job_id),
+        waiting=tools.desk.waiting(),
+        factory_id=None if factory_id is None else FactoryId(factory_id),
+    )
+    return answer(present.job_explanation(found))
+
+
+@router.get(
+    "/explain/decisions/{decision_id}",
+    summary="What a claim was decided on",
+    response_model=DecisionReply,
+    responses=refusals(NotFound),
+)
+async def decision_explained(
+    decision_id: Annotated[UUID, Path(description="The decision's id, as its claim gave it.")],
+    _by: Ops,
+    db: Db,
+) -> Response:
+    """Show the stored record: facts, weights, runners-up, margin, and races that were lost."""
+    found = await explain_decision(db, DecisionId(decision_id))
+    return answer(
+        DecisionReply(
+            id=found.id,
+            at=found.at,
+            factory_id=found.factory_id,
+            job_id=found.job_id,
+            fence=found.fence,
+            total=found.total,
+            record=found.record,
+        )
+    )

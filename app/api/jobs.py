@@ -1,0 +1,274 @@
+"""Jobs: submit, read, change, and decide about them."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from app.api import accept, present
+from app.api.answers import IfMatch, OnceKey, answer, etag, kept, of_kept, row
+from app.api.deps import Cursor, Db, JobIdPath, Limit, OpsOrClient
+from app.api.document import refusals
+from app.api.routing import CheckedRoute
+from app.coordinator.cancel import cancel
+from app.coordinator.database import Connection
+from app.coordinator.edit import edit
+from app.coordinator.hold import hold, unhold
+from app.coordinator.once import Answer, once
+from app.coordinator.reads import JobFilter, get_job, job_events, list_jobs
+from app.coordinator.retry import retry
+from app.coordinator.submit import Submitted, submit, submit_batch
+from app.errors import (
+    DependencyCycle,
+    IdempotencyMismatch,
+    ImpossibleTransition,
+    Invalid,
+    LostRace,
+    NotFound,
+    UnknownDependency,
+    VersionMismatch,
+    VersionRequired,
+)
+from app.fleet import FactoryId, JobId, JobState
+from app.wire.jobs import (
+    CancelReply,
+    CancelRequest,
+    JobBatch,
+    JobEventPage,
+    JobEventReply,
+    JobPage,
+    JobPatch,
+    JobReply,
+    JobSubmit,
+    SubmittedBatch,
+    SubmittedJob,
+)
+from app.wire.values import PAGE_DEFAULT, Name, PersonalId, StandingRequest, Timestamp, Word
+
+router = APIRouter(tags=["jobs"], route_class=CheckedRoute)
+
+_SUBMITTING = refusals(DependencyCycle, UnknownDependency, IdempotencyMismatch, LostRace)
+_DECIDING = refusals(NotFound, ImpossibleTransition, LostRace)
+
+Label = Annotated[str, Query(min_length=3, max_length=700)]
+
+
+@router.post(
+    "/jobs",
+    summary="Submit a job",
+    status_code=201,
+    response_model=SubmittedJob,
+    responses=_SUBMITTING
+    | {200: {"model": SubmittedJob, "description": "The job that has this `dedupe_key` already"}},
+)
+async def submit_job(body: JobSubmit, by: OpsOrClient, key: OnceKey, db: Db) -> Response:
+    """Take in a job. A job that nobody can take is accepted all the same, with a warning."""
+    spec = accept.job(body)
+
+    async def act(conn: Connection) -> Answer:
+        taken = await submit(conn, spec, by=by)
+        reply = _submitted(taken)
+        headers = {"Location": f"/jobs/{reply.id}", "ETag": etag(reply.version)}
+        return kept(reply, status=201 if taken.created else 200, headers=headers)
+
+    return of_kept(await once(db, key, act))
+
+
+@router.post(
+    "/jobs/batch",
+    summary="Submit up to 1,000 jobs, all or nothing",
+    status_code=201,
+    response_model=SubmittedBatch,
+    responses=_SUBMITTING
+    | {200: {"model": SubmittedBatch, "description": "Each has its `dedupe_key`'s job already"}},
+)
+async def submit_jobs(body: JobBatch, by: OpsOrClient, key: OnceKey, db: Db) -> Response:
+    """Take in jobs that may depend on each other by `ref`; if one cannot be taken, none is."""
+    specs = accept.batch(body.jobs)
+
+    async def act(conn: Connection) -> Answer:
+        taken = await submit_batch(conn, specs, by=by)
+        reply = SubmittedBatch(jobs=[_submitted(each) for each in taken])
+        return kept(reply, status=201 if any(each.created for each in taken) else 200, headers={})
+
+    return of_kept(await once(db, key, act))
+
+
+@router.get("/jobs", summary="List jobs", response_model=JobPage)
+async def jobs_page(  # noqa: PLR0913 - each is a parameter of the call
+    *,
+    _by: OpsOrClient,
+    db: Db,
+    state: Annotated[
+        JobState | None, Query(description="In this state; `dead` is the dead letter.")
+    ] = None,
+    kind: Annotated[Word | None, Query(description="Of this kind.")] = None,
+    repo: Annotated[Name | None, Query(description="Of this repository.")] = None,
+    factory_id: Annotated[
+        PersonalId | None, Query(description="Held by this factory, now or last.")
+    ] = None,
+    label: Annotated[
+        list[Label] | None,
+        Query(
+            max_length=16,
+            description="With this label, as `name=value`; repeat it to ask for several.",
+            examples=[["team=web"]],
+        ),
+    ] = None,
+    since: Annotated[
+        Timestamp | None, Query(description="Submitted at this time or later.")
+    ] = None,
+    until: Annotated[Timestamp | None, Query(description="Submitted before this time.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE_DEFAULT,
+) -> Response:
+    """List jobs, newest first, with everything that is known of each."""
+    wanted = JobFilter(
+        state=state,
+        kind=kind,
+        repo=repo,
+        factory_id=None if factory_id is None else FactoryId(factory_id),
+        labels=dict(_label(each) for each in label or ()),
+        since=since,
+        until=until,
+    )
+    page = await list_jobs(db, wanted, cursor, limit)
+    items = [present.job(each) for each in page.items]
+    return answer(JobPage(items=items, next_cursor=page.next_cursor))
+
+
+@router.get(
+    "/jobs/{job_id}",
+    summary="Read a job",
+    response_model=JobReply,
+    responses=refusals(NotFound),
+)
+async def job_read(job_id: JobIdPath, _by: OpsOrClient, db: Db) -> Response:
+    """Read a job with everything that is known of it; `ETag` is its version."""
+    return _job(present.job(await get_job(db, JobId(job_id))))
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    summary="Read the history of a job",
+    response_model=JobEventPage,
+    responses=refusals(NotFound),
+)
+async def job_history(
+    job_id: JobIdPath,
+    _by: OpsOrClient,
+    db: Db,
+    cursor: Cursor = None,
+    limit: Limit = PAGE_DEFAULT,
+) -> Response:
+    """Read what happened to a job, oldest first: each claim and each end of a lease included."""
+    page = await job_events(db, JobId(job_id), cursor, limit)
+    items = [
+        JobEventReply(
+            at=each.at,
+            event=each.event,
+            factory_id=each.factory_id,
+            fence=each.fence,
+            outcome=each.outcome,
+            by=each.by,
+            detail=each.detail,
+        )
+        for each in page.items
+    ]
+    return answer(JobEventPage(items=items, next_cursor=page.next_cursor))
+
+
+@router.patch(
+    "/jobs/{job_id}",
+    summary="Change a job",
+    response_model=JobReply,
+    responses=refusals(
+        NotFound,
+        VersionMismatch,
+        VersionRequired,
+        ImpossibleTransition,
+        DependencyCycle,
+        UnknownDependency,
+        LostRace,
+    ),
+)
+async def job_patch(
+    job_id: JobIdPath, body: JobPatch, version: IfMatch, by: OpsOrClient, db: Db
+) -> Response:
+    """Change a job at the version that `If-Match` names; fields left out stay as they are.
+
+    Priority and labels can be changed of any job, everything else only while no lease runs; such a
+    change closes a fence that is still open. Its kind can never be changed.
+    """
+    changed = await edit(db, JobId(job_id), accept.patch(body), if_match=version, by=by)
+    return _job(present.job(changed))
+
+
+@router.post(
+    "/jobs/{job_id}/cancel",
+    summary="Cancel a job",
+    response_model=CancelReply,
+    responses=refusals(NotFound, LostRace),
+)
+async def job_cancel(
+    job_id: JobIdPath, by: OpsOrClient, db: Db, body: CancelRequest | None = None
+) -> Response:
+    """Cancel a job, and what depends on it; a running one is asked to stop at its next heartbeat.
+
+    The outcome says which of cancel and finish won.
+    """
+    reason = None if body is None else body.reason
+    done = await cancel(db, JobId(job_id), reason=reason, by=by)
+    return answer(CancelReply(outcome=done.outcome.value, job=present.job(done.job)))
+
+
+@router.post(
+    "/jobs/{job_id}/retry",
+    summary="Begin a dead or cancelled job again",
+    response_model=JobReply,
+    responses=_DECIDING,
+)
+async def job_retry(job_id: JobIdPath, by: OpsOrClient, db: Db) -> Response:
+    """Begin again with fresh attempts; dependants cancelled because of it are revived."""
+    return _job(present.job(await retry(db, JobId(job_id), by=by)))
+
+
+@router.post(
+    "/jobs/{job_id}/hold",
+    summary="Keep a job from being claimed",
+    response_model=JobReply,
+    responses=_DECIDING,
+)
+async def job_hold(job_id: JobIdPath, body: StandingRequest, by: OpsOrClient, db: Db) -> Response:
+    """Hold a job until it is unheld, or until `until`; a leased one cannot be held."""
+    held = await hold(db, JobId(job_id), reason=body.reason, until=body.until, by=by)
+    return _job(present.job(held))
+
+
+@router.post(
+    "/jobs/{job_id}/unhold",
+    summary="Lift the hold of a job",
+    response_model=JobReply,
+    responses=_DECIDING,
+)
+async def job_unhold(job_id: JobIdPath, by: OpsOrClient, db: Db) -> Response:
+    """Lift the hold; where the job goes is computed anew."""
+    return _job(present.job(await unhold(db, JobId(job_id), by=by)))
+
+
+def _job(reply: JobReply) -> Response:
+    return row(reply, reply.version)
+
+
+def _submitted(taken: Submitted) -> SubmittedJob:
+    shown = present.job(taken.job)
+    return SubmittedJob(**dict(shown), warnings=list(taken.warnings))
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=" if "=" in text else ":")
+    if not name or not found:
+        message = "must read name=value"
+        detail = f"label {message}."
+        raise Invalid(detail, errors=[{"field": "label", "message": message}])
+    return name, value

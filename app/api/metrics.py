@@ -1,0 +1,75 @@
+"""Numbers for Prometheus: counted here, in a registry of the application's own.
+
+Every label has few values whatever callers send: the route's template (or ``unmatched``), one of
+the usual methods (or ``other``), and the status.
+"""
+
+from collections.abc import Mapping
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client.exposition import generate_latest
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+OTHER = "other"
+UNMATCHED = "unmatched"
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_SECONDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """What one process counts."""
+
+    def __init__(self) -> None:
+        """Start at zero, with a registry that nothing else writes to."""
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "fleet_http_requests",
+            "Answers, by route template, method and status.",
+            ["route", "method", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "fleet_http_request_seconds",
+            "Time from the request to the end of its answer, waits included.",
+            ["route", "method"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.claims = Counter(
+            "fleet_claims",
+            "Claims, by what came of them.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self.claimed_jobs = Counter(
+            "fleet_claimed_jobs", "Jobs that were handed out.", registry=self.registry
+        )
+        self.nothing = Counter(
+            "fleet_claim_refusals",
+            "Why empty claims were empty: jobs refused, by reason.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.leases = Counter(
+            "fleet_leases",
+            "Leases, by how they went on: renewed, settled, expired and so on.",
+            ["outcome"],
+            registry=self.registry,
+        )
+
+    def observe(self, *, route: str | None, method: str, status: int, seconds: float) -> None:
+        """Count one answer."""
+        known = method if method in METHODS else OTHER
+        labels = (route or UNMATCHED, known if route else OTHER)
+        self.requests.labels(*labels, str(status)).inc()
+        self.seconds.labels(*labels).observe(seconds)
+
+    def swept(self, counts: Mapping[str, int]) -> None:
+        """Count what a pass of the lease loop did."""
+        for outcome, count in counts.items():
+            self.leases.labels(outcome).inc(count)
+
+    def text(self) -> bytes:
+        """Write all numbers in the format of Prometheus."""
+        return generate_latest(self.registry)

@@ -1,0 +1,214 @@
+"""Values as replies: the hand-off from the use cases to the wire."""
+
+from dataclasses import asdict
+
+from app.coordinator.claim import Claim
+from app.coordinator.explain import FactoryExplanation, JobExplanation, Place, Verdict
+from app.eligibility import Rejection
+from app.explanation import sentence
+from app.fleet import Factory, FactoryRecord, JobRecord, LockHolder, Standing
+from app.scheduler import Score, Weights
+from app.wire.claims import ClaimReply, LeaseGrant, ScoreReply
+from app.wire.explain import (
+    FactoryExplanationReply,
+    FactoryFacts,
+    JobExplanationReply,
+    LockHolderReply,
+    RankedJob,
+    ReasonReply,
+    ScoreDetail,
+    VerdictReply,
+)
+from app.wire.factories import FactoryReply
+from app.wire.jobs import JobReply
+from app.wire.values import StandingReply
+
+
+def standing(ordered: Standing | None) -> StandingReply | None:
+    """Show a drain, a pause or a hold."""
+    if ordered is None:
+        return None
+    return StandingReply(reason=ordered.reason, by=ordered.by, until=ordered.until)
+
+
+def job(record: JobRecord) -> JobReply:
+    """Show a job."""
+    job_class = record.job_class
+    return JobReply(
+        id=record.id,
+        version=record.version,
+        kind=record.kind,
+        state=record.state,
+        repo=record.repo,
+        payload=record.payload,
+        prefers_engine=job_class.prefers_engine,
+        required_capabilities=sorted(job_class.required),
+        priority=job_class.priority,
+        cost_class=job_class.cost_class,
+        lock=job_class.lock,
+        excluded_factories=sorted(job_class.excluded),
+        depends_on=list(record.depends_on),
+        if_parent_fails=record.if_parent_fails,
+        run_after=record.run_after,
+        timeout_s=record.timeout_s,
+        attempts=record.attempts,
+        max_attempts=record.attempts_max,
+        dedupe_key=record.dedupe_key,
+        labels=dict(record.labels),
+        hold=standing(record.hold),
+        factory_id=record.factory_id,
+        fence=record.fence,
+        fence_open=record.fence_open,
+        claimed_at=record.claimed_at,
+        lease_expires_at=record.lease_expires_at,
+        cancel_requested=record.cancel_requested,
+        result=record.result,
+        error=record.error,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        finished_at=record.finished_at,
+    )
+
+
+def factory(record: FactoryRecord) -> FactoryReply:
+    """Show a factory; an override of ops stands over what it declared."""
+    spec = record.spec
+    seats, ceiling = record.seat_limit_override, record.cost_ceiling_override
+    return FactoryReply(
+        id=spec.id,
+        version=record.version,
+        capabilities=sorted(spec.capabilities),
+        engines=sorted(spec.engines),
+        warm_repos=list(spec.warm_repos),
+        cost_ceiling=spec.cost_ceiling if ceiling is None else ceiling,
+        cost_ceiling_override=ceiling,
+        seat_limit=spec.seat_limit if seats is None else seats,
+        seat_limit_override=seats,
+        seats_used=record.seats_used,
+        health=record.health,
+        reported_health=spec.health,
+        external_load=spec.external_load,
+        account=spec.account,
+        labels=dict(spec.labels),
+        drain=standing(record.drain),
+        pause=standing(record.pause),
+        quarantined_until=record.quarantined_until,
+        cooldown_until=record.cooldown_until,
+        stale=record.stale,
+        last_seen_at=record.last_seen_at,
+        last_served_at=record.last_served_at,
+        registered_at=record.registered_at,
+    )
+
+
+def claim(won: Claim) -> ClaimReply:
+    """Show a job that was handed out."""
+    return ClaimReply(
+        job=job(won.job),
+        lease=LeaseGrant(
+            fence=won.fence, expires_at=won.expires_at, next_heartbeat_s=won.next_heartbeat_s
+        ),
+        score=ScoreReply(total=won.score.total, breakdown=won.score.breakdown.as_dict()),
+        decision_id=won.decision_id,
+    )
+
+
+def factory_explanation(found: FactoryExplanation) -> FactoryExplanationReply:
+    """Show what a factory's next claim would get."""
+    return FactoryExplanationReply(
+        factory=_facts(found.factory, stale=found.stale),
+        now=found.now,
+        weights=_weights(found.weights),
+        refusals=[_reason(each) for each in found.refusals],
+        ranking=[_place(each) for each in found.ranking],
+        blocked={reason.value: count for reason, count in found.blocked.items()},
+    )
+
+
+def job_explanation(found: JobExplanation) -> JobExplanationReply:
+    """Show why a job is, or is not, taken."""
+    return JobExplanationReply(
+        job_id=found.job.id,
+        state=found.job.state,
+        version=found.job.version,
+        now=found.now,
+        headline=found.headline,
+        weights=_weights(found.weights),
+        verdicts=[_verdict(each) for each in found.verdicts],
+    )
+
+
+def _verdict(found: Verdict) -> VerdictReply:
+    return VerdictReply(
+        factory_id=found.factory.id,
+        eligible=not found.reasons,
+        reasons=[_reason(each) for each in found.reasons],
+        score=_score(found.score),
+    )
+
+
+def _place(found: Place) -> RankedJob:
+    return RankedJob(
+        job_id=found.job.id,
+        rank=found.rank,
+        score=_score(found.score),
+        margin=found.margin,
+        priority=found.job.job_class.priority,
+        created_at=found.job.created_at,
+        repo=found.job.repo,
+    )
+
+
+def _facts(found: Factory, *, stale: bool) -> FactoryFacts:
+    return FactoryFacts(
+        id=found.id,
+        capabilities=sorted(found.capabilities),
+        engines=sorted(found.engines),
+        warm_repos=sorted(found.warm_repos),
+        cost_ceiling=found.cost_ceiling,
+        seat_limit=found.seat_limit,
+        seats_used=found.seats_used,
+        external_load=found.external_load,
+        health=found.health,
+        account=found.account,
+        cooldown_until=found.cooldown_until,
+        last_seen_at=found.last_seen_at,
+        stale=stale,
+    )
+
+
+def _reason(found: Rejection) -> ReasonReply:
+    return ReasonReply(
+        reason=found.reason,
+        permanent=found.permanent,
+        message=sentence(found),
+        clears_at=found.clears_at,
+        clears_when=found.clears_when,
+        state=found.state,
+        parents=list(found.parents),
+        lock=found.lock,
+        holder=_holder(found.holder),
+        missing=list(found.missing),
+        standing=standing(found.standing),
+    )
+
+
+def _holder(found: LockHolder | None) -> LockHolderReply | None:
+    if found is None:
+        return None
+    return LockHolderReply(
+        job_id=found.job_id, factory_id=found.factory_id, expires_at=found.expires_at
+    )
+
+
+def _score(found: Score) -> ScoreDetail:
+    return ScoreDetail(
+        total=found.total,
+        breakdown=found.breakdown.as_dict(),
+        percents=found.percents.as_dict(),
+    )
+
+
+def _weights(found: Weights) -> dict[str, int]:
+    weights: dict[str, int] = asdict(found)
+    return weights

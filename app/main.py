@@ -1,0 +1,150 @@
+"""The composition root: settings → database, desk, loops → the application that serves them.
+
+Everything long-lived of a serving process is made here, in the order of need, and ended in the
+reverse order. Nothing is made at import.
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from logging import getLogger
+
+from fastapi import FastAPI
+
+from app.api.application import application
+from app.api.deps import Services
+from app.api.metrics import Metrics
+from app.coordinator.claim import Claim, Want, take
+from app.coordinator.desk import ClaimDesk
+from app.coordinator.expire import LeaseReport, sweep
+from app.coordinator.pulse import FLUSH_S, PulseBook
+from app.coordinator.tokens import Doorman
+from app.fleet import FactoryId
+from app.loops.every import Every
+from app.runtime.ids import chance, new_id
+from app.runtime.settings import Settings
+from app.store.listener import Listener
+from app.store.session import Connection, Database, Limits
+
+_LOG = getLogger(__name__)
+
+_RESTART_AFTER_S = 1.0
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Make the application that serves one database.
+
+    Raises:
+        ValueError: the settings name no database.
+    """
+    url = settings.database_url
+    if url is None:
+        message = "no database to serve: set FLEET_DATABASE_URL, or use `fleet up`"
+        raise ValueError(message)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            db = await Database.open(url, _limits(settings))
+            stack.push_async_callback(db.close)
+            services = _services(db, settings)
+            app.state.services = services
+            listener = Listener(url=settings.listen_url or url, heard=services.desk.heard)
+            for each in (_lease_loop(services, settings), _pulse_loop(services)):
+                await stack.enter_async_context(each.running())
+            for name, run in (("claim desk", services.desk.run), ("ear", listener.run)):
+                await stack.enter_async_context(_kept_up(name, run))
+            stack.callback(services.desk.close)
+            # What is alive now stays: the collector need not look at it again and again.
+            gc.collect()
+            gc.freeze()
+            yield
+
+    return application(lifespan)
+
+
+def stop_waiting(app: FastAPI) -> None:
+    """Answer everybody who waits for a job, so that a server can end at once.
+
+    To be called when the server is told to stop: it ends the lifespan only after the last request.
+    """
+    services: Services | None = getattr(app.state, "services", None)
+    if services is not None:
+        services.desk.close()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        size=settings.database_pool_size,
+        timeout_s=settings.database_pool_timeout_s,
+        statement_timeout_s=settings.database_statement_timeout_s,
+        pooled=settings.database_statement_cache == 0,
+    )
+
+
+def _services(db: Database, settings: Settings) -> Services:
+    desk = ClaimDesk(db=db, new_id=new_id, chance=chance)
+
+    async def take_next(conn: Connection, factory_id: FactoryId, most: int) -> tuple[Claim, ...]:
+        want = Want(factory_id=factory_id, max_jobs=most)
+        return await take(conn, desk.catalog, want, new_id=new_id)
+
+    async def sweep_leases() -> LeaseReport:
+        return await sweep(db, retention=timedelta(days=settings.retention_days))
+
+    return Services(
+        db=db,
+        doorman=Doorman(db),
+        desk=desk,
+        take=take_next,
+        sweep=sweep_leases,
+        pulses=PulseBook(desk.waiting),
+        metrics=Metrics(),
+    )
+
+
+def _lease_loop(services: Services, settings: Settings) -> Every:
+    async def act() -> Mapping[str, int]:
+        report = await services.sweep()
+        counts = {
+            "expired": report.expired,
+            "died": report.died,
+            "timed_out": report.timed_out,
+            "unblocked": report.unblocked,
+            "pruned": report.pruned,
+            "odd": len(report.odd),
+        }
+        services.metrics.swept(counts)
+        return counts
+
+    return Every(name="leases", interval_s=settings.lease_loop_interval_s, act=act, chance=chance)
+
+
+def _pulse_loop(services: Services) -> Every:
+    async def act() -> Mapping[str, int]:
+        await services.pulses.flush(services.db)
+        return {}
+
+    return Every(name="signs of life", interval_s=FLUSH_S, act=act, chance=chance)
+
+
+@asynccontextmanager
+async def _kept_up(name: str, run: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Run something that never ends beside the block, and start it again should it fall."""
+
+    async def forever() -> None:
+        while True:
+            try:
+                await run()
+            except Exception:  # noqa: BLE001 - whatever it was, the service goes on
+                _LOG.exception("the %s fell; it is started again", name)
+            await asyncio.sleep(_RESTART_AFTER_S)
+
+    task = asyncio.create_task(forever(), name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.fleet import Factory, FactoryId, Standing
+from app.fleet import Factory, FactoryId, Health, Standing
 from app.store.session import Connection, Record
 from app.store.sql import sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """Factories with their capabilities, engines and drain, all else left at its default."""
+    """Factories with their capabilities, engines, drain and reported health, no more of them."""
 
     now: datetime
     factories: tuple[Factory, ...]
@@ -33,5 +33,6 @@ def _to_factory(row: Record) -> Factory:
         id=FactoryId(row["id"]),
         capabilities=frozenset(row["capabilities"]),
         engines=frozenset(row["engines"]),
+        health=Health(row["health"]),
         drain=drain,
     )

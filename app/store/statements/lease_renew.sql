@@ -1,0 +1,54 @@
+-- Renews running leases of a factory ($1), by (job, fence); those left out need a closer look.
+-- A seated lease has not lapsed, so nobody can have taken its lock: the job's row says it all.
+-- $4: a new length for these leases, or null to keep each as it was asked for.
+with want as materialized (
+    select distinct * from unnest($2::uuid[], $3::bigint[]) as w (job_id, fence)
+),
+held as materialized (
+    select b.id, b.fence
+    from want w
+    join job b on b.id = w.job_id
+    where b.fence = w.fence
+        and b.holder = $1
+        and b.fence_open
+        and b.seated
+        and b.claimed_at + make_interval(secs => b.timeout_s) > now()
+        and (b.cancel_deadline_at is null or b.cancel_deadline_at > now())
+    order by b.id
+    for no key update of b
+),
+held_all as materialized (select array_agg(id) as ids from held),
+renewed as (
+    update job b
+    set version = b.version + 1,
+        updated_at = now(),
+        lease_s = coalesce($4::int, b.lease_s),
+        -- The renewal that tells of a cancel is the last to prolong the lease.
+        lease_expires_at = case
+            when b.cancel_requested_at is null
+                then now() + make_interval(secs => coalesce($4::int, b.lease_s))
+            else least(
+                now() + make_interval(secs => coalesce($4::int, b.lease_s)), b.cancel_deadline_at
+            )
+        end,
+        cancel_deadline_at = case
+            when b.cancel_requested_at is not null
+                then least(
+                    now() + make_interval(secs => coalesce($4::int, b.lease_s)),
+                    b.cancel_deadline_at
+                )
+        end,
+        wake_at = least(
+            now() + make_interval(secs => coalesce($4::int, b.lease_s)),
+            b.cancel_deadline_at,
+            b.claimed_at + make_interval(secs => b.timeout_s)
+        )
+    from held h
+    where b.id = h.id
+        and b.fence = h.fence
+        and b.id = any((select ids from held_all)::uuid[])
+    returning
+        b.id, b.fence, b.lease_s, b.lease_expires_at,
+        b.cancel_requested_at is not null as cancel_requested
+)
+select * from renewed

@@ -174,8 +174,9 @@ async def test_no_read_of_a_claim_goes_through_a_whole_table(db: Database) -> No
             insert into account (name) select 'a' || n from generate_series(1, 10000) n;
             insert into factory_repo (factory_id, repo, succeeded_at)
             select 'f' || n % 10000 + 1, 'r' || n, now() from generate_series(1, 40000) n;
-            insert into job_event (job_id, event, factory_id, outcome, claimed_at)
-            select gen_random_uuid(), 'x', 'f' || n % 10000 + 1, 'failed', now()
+            insert into job_event (job_id, event, factory_id, outcome, claimed_at, at)
+            select gen_random_uuid(), 'x', 'f' || n % 1000 + 1, 'failed', now(),
+                now() - n * interval '1 s'
             from generate_series(1, 100000) n;
             """
         )

@@ -23,7 +23,7 @@ cross join lateral (
             and outcome = any($2::text[])
             and claimed_at is not null
             and at > coalesce(f.quarantine_lifted_at, '-infinity')
-        order by at desc, claimed_at desc, id desc
+        order by at desc
         limit $3
     ) e
 ) past

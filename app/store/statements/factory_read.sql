@@ -29,7 +29,7 @@ cross join lateral (
             and outcome = any($2::text[])
             and claimed_at is not null
             and at >= statement_timestamp() - interval '24 hours'
-        order by at desc, claimed_at desc, id desc
+        order by at desc
         limit $3
     ) e
 ) past

@@ -186,14 +186,14 @@ async def test_a_failure_waits_and_goes_to_another_factory(db: Database) -> None
 
 
 async def test_exclude_me_is_dropped_when_nobody_else_could_take_the_job(db: Database) -> None:
-    await put(db)
+    job_id = (await put(db)).id
     for factory_id in (F1, F2):
         ref = await claim_one(db, factory_id)
         await fail(db, factory_id, ref, Failure(error="x", retry_after_s=0))
-    job = await get(db, ref.job_id)
+    job = await get(db, job_id)
     assert job.state is JobState.READY
     assert job.job_class.excluded == frozenset()
-    event = await last_event(db, ref.job_id)
+    event = await last_event(db, job_id)
     assert (event["event"], event["detail"]) == (
         "exclusion_dropped",
         {"factories": ["f1", "f2"]},

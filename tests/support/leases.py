@@ -1,6 +1,7 @@
 """Leases in a database: claimed as the desk does, aged by hand, and looked at from outside."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from app.coordinator import claim as claiming
@@ -36,13 +37,8 @@ async def claim_one(db: Database, factory_id: FactoryId, *, lease_s: int = 60) -
 
 async def age(db: Database, job_id: JobId, seconds: int) -> None:
     """Let so many seconds pass for one job: every time in its row moves back by that."""
-    columns = (
-        "claimed_at lease_expires_at cancel_requested_at cancel_deadline_at wake_at run_after"
-        " hold_until finished_at"
-    ).split()
-    moved = ", ".join(f"{column} = {column} - make_interval(secs => $2)" for column in columns)
     async with db.connection() as conn:
-        await conn.execute(f"update job set {moved} where id = $1", job_id, seconds)
+        await conn.execute(_AGE, job_id, timedelta(seconds=seconds))
 
 
 async def row_of(db: Database, job_id: JobId) -> dict[str, Any]:
@@ -86,6 +82,19 @@ async def lock_holder(db: Database, name: str) -> tuple[JobId | None, int | None
     assert row is not None
     return (row["holder_job"], row["holder_fence"], row["lapsed"])
 
+
+_AGE = """
+    update job
+    set claimed_at = claimed_at - $2::interval,
+        lease_expires_at = lease_expires_at - $2::interval,
+        cancel_requested_at = cancel_requested_at - $2::interval,
+        cancel_deadline_at = cancel_deadline_at - $2::interval,
+        wake_at = wake_at - $2::interval,
+        run_after = run_after - $2::interval,
+        hold_until = hold_until - $2::interval,
+        finished_at = finished_at - $2::interval
+    where id = $1
+"""
 
 _INCONSISTENT = """
     select 'seats of ' || s.factory_id as what

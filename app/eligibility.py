@@ -180,7 +180,7 @@ def exclusion_stands(job_class: JobClass, factories: Iterable[Factory]) -> bool:
 
 
 def _found(*checks: Rejection | None) -> tuple[Rejection, ...]:
-    return tuple(check for check in checks if check is not None)
+    return tuple(filter(None, checks))
 
 
 def _ahead(time: datetime | None, ctx: Context) -> datetime | None:

@@ -18,6 +18,8 @@ STARVATION_LEVEL = timedelta(hours=6)
 """Jobs whose ages fall into one level tie in age, so that priority decides between them."""
 
 STARVATION_STEP = 25
+PREFERRED_ENGINE = 50
+WARM_REPO = 50
 
 _PRIORITY_RANK = {
     Priority.CRITICAL: 0,
@@ -143,12 +145,12 @@ def capability_fit(job_class: JobClass, offered: frozenset[str]) -> int:
 
 def engine_affinity(job_class: JobClass, factory: Factory) -> int:
     """50 if the factory has the engine that the job prefers."""
-    return 50 if job_class.prefers_engine in factory.engines else 0
+    return PREFERRED_ENGINE if job_class.prefers_engine in factory.engines else 0
 
 
 def repo_affinity(repo: str | None, factory: Factory) -> int:
     """50 if the job's repo is warm at the factory."""
-    return 50 if repo in factory.warm_repos else 0
+    return WARM_REPO if repo in factory.warm_repos else 0
 
 
 def idleness(load: int) -> int:

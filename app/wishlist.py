@@ -16,7 +16,14 @@ from typing import NamedTuple
 
 from app.eligibility import job_rejections, may_ever_take
 from app.fleet import Context, Factory, Job, JobClass
-from app.scoring import Weights, class_score, starvation_penalty, tie_break, within_ceiling
+from app.scoring import (
+    WARM_REPO,
+    Weights,
+    class_score,
+    starvation_penalty,
+    tie_break,
+    within_ceiling,
+)
 
 
 class Entry(NamedTuple):
@@ -103,7 +110,7 @@ def make_pool(candidates: Iterable[Job], ctx: Context, weights: Weights) -> Pool
 def wishes_of(factory: Factory, pool: Pool, weights: Weights) -> WishList:
     """Everything in ``pool`` that ``factory`` may take, the best first."""
     size = max(1, len(pool.jobs))
-    offered, warm_repos, warmth = factory.offered, factory.warm_repos, 50 * weights.affinity
+    offered, warm_repos, warmth = factory.offered, factory.warm_repos, WARM_REPO * weights.affinity
     wishes: list[int] = []
     for job_class, entries in pool.classes:
         if not may_ever_take(job_class, factory.id, offered):

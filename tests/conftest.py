@@ -1,6 +1,9 @@
 """Fixtures every test may use, and how hard hypothesis searches."""
 
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -28,6 +31,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(HYPOTHESIS_PROFILE)
+
+
+@pytest.fixture
+def private_dir() -> Iterator[Path]:
+    """A folder of this test alone, for an embedded PostgreSQL; removed afterwards.
+
+    ``tmp_path`` will not do when root runs the suite: PostgreSQL then runs as another user, and
+    pytest closes the parent of all its folders anew whenever some suite starts on the machine.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="fleet-test-"))
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

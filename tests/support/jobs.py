@@ -96,6 +96,7 @@ async def lease(db: Database, job_id: JobId, holder: str = "f1") -> int:
             job_id,
             fence,
         )
+        await conn.execute("update factory_seat set used = used + 1 where factory_id = $1", holder)
     return fence
 
 
@@ -107,6 +108,11 @@ async def lapse(db: Database, job_id: JobId) -> None:
             job_id,
         )
         await conn.execute("update job_lock set lapsed = true where holder_job = $1", job_id)
+        await conn.execute(
+            "update factory_seat set used = used - 1"
+            " where factory_id = (select holder from job where id = $1)",
+            job_id,
+        )
 
 
 async def end(db: Database, job_id: JobId, state: JobState) -> None:

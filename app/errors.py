@@ -27,9 +27,10 @@ value (a scheduler that finds no job, a lost lease in a batch).
 ``extensions`` are members of the problem document (RFC 9457 §3.2) beside its ``detail``.
 """
 
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
-from app.fleet import Json
+Extension: TypeAlias = "dict[str, Extension] | list[Extension] | str | int | float | bool | None"
+"""What a member of a problem document may hold: anything that JSON can."""
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error of the program
@@ -38,7 +39,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error o
     slug: ClassVar[str] = "refused"
     title: ClassVar[str] = "The call was refused"
 
-    def __init__(self, detail: str, **extensions: Json) -> None:
+    def __init__(self, detail: str, **extensions: Extension) -> None:
         """Say ``detail`` to the caller, with members that a program can read beside it."""
         super().__init__(detail)
         self.detail = detail

@@ -203,11 +203,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """A job as a client asks for it (``POST /jobs``).
-
-    ``depends_on`` names stored jobs; within a batch, ``ref`` and ``depends_on_refs`` tie its
-    members to each other. ``timeout_s`` runs from the claim.
-    """
+    """A job as a client asks for it; ``ref`` and ``depends_on_refs`` tie members of a batch."""
 
     kind: str
     job_class: JobClass

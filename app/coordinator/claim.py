@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-import asyncpg
-
 from app import explanation
 from app.coordinator.catalog import Catalog
 from app.fleet import Context, DecisionId, Factory, FactoryId, Job, JobRecord
@@ -21,7 +19,7 @@ from app.heads import Group, Heads, classes_needed, run_out
 from app.life import next_heartbeat_s
 from app.scheduler import Pick, Score, Seeker, match
 from app.store import claims, factories
-from app.store.claims import CommitOutcome, Leased, Lost, NewLease
+from app.store.claims import CommitOutcome, Leased, NewLease
 from app.store.factories import FactoryFacts
 from app.store.session import Connection
 
@@ -165,7 +163,9 @@ async def _commit(
         leases.append(_lease(pick, batch, busier[pick.factory_id], new_id()))
         busier[pick.factory_id] += 1
     lost = False
-    for pick, lease, committed in zip(picks, leases, await _settle(conn, leases), strict=True):
+    for pick, lease, committed in zip(
+        picks, leases, await claims.settle(conn, leases), strict=True
+    ):
         one = batch.served[pick.factory_id]
         if isinstance(committed, Leased):
             one.claims.append(_claim(committed, pick, lease))
@@ -175,24 +175,6 @@ async def _commit(
             lost = True
             one.lost.append(explanation.LostPick.of(pick, committed.outcome.value))
     return lost
-
-
-async def _settle(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | Lost]:
-    """Commit a batch; if it fails whole, once more, then pick by pick (CLAIM.md)."""
-    if conn.is_in_transaction():
-        return await claims.commit(conn, leases)
-    for _ in range(2):
-        try:
-            return await claims.commit(conn, leases)
-        except (asyncpg.DeadlockDetectedError, asyncpg.SerializationError):
-            continue
-    settled: list[Leased | Lost] = []
-    for lease in leases:
-        try:
-            settled += await claims.commit(conn, [lease])
-        except (asyncpg.DeadlockDetectedError, asyncpg.SerializationError):
-            settled.append(Lost(outcome=CommitOutcome.JOB_MOVED))
-    return settled
 
 
 def _present(factory: Factory, ctx: Context) -> Factory:

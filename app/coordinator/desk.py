@@ -151,8 +151,7 @@ class ClaimDesk:
             job_class = self.catalog.classes.get(ClassId(int(payload)))
         for waiter in self._waiters:
             if waiter.parked and _concerns(waiter, job_class):
-                waiter.parked = False
-                self._due.set()
+                self._unpark(waiter)
 
     async def run(self) -> None:
         """Serve whoever is due, for ever; cancel to stop, then :meth:`close`."""
@@ -254,6 +253,7 @@ class ClaimDesk:
     def _unpark(self, waiter: _Waiter) -> None:
         waiter.parked = False
         self._due.set()
+        self.idle.clear()
 
     def _time_is_up(self, waiter: _Waiter) -> None:
         """Answer who is parked from what is known; who is being served is answered by that."""

@@ -1,10 +1,13 @@
 """What a claim reads and writes: new classes, the heads of classes, and leases."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
+
+import asyncpg
 
 from app.explanation import score_from
 from app.fleet import ClassId, DecisionId, FactoryId, Job, JobClass, JobId, JobRecord, JsonObject
@@ -13,6 +16,9 @@ from app.scheduler import Score
 from app.store import classes, jobs
 from app.store.session import Connection, Record
 from app.store.sql import sql
+
+UNDONE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
+"""What undoes a whole statement through no fault of its own."""
 
 
 class CommitOutcome(StrEnum):
@@ -129,6 +135,26 @@ async def heads(
         Heads(group=group, jobs=tuple(oldest), more=len(oldest) >= depths[group])
         for group, oldest in found.items()
     )
+
+
+async def settle(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | Lost]:
+    """Commit a batch; should it fail whole, once more, and then pick by pick.
+
+    A deadlock or a serialization failure undoes the whole statement. Inside the caller's
+    transaction there is nothing to repeat: it has failed with it.
+    """
+    if conn.is_in_transaction():
+        return await commit(conn, leases)
+    for _ in range(2):
+        with contextlib.suppress(*UNDONE):
+            return await commit(conn, leases)
+    settled: list[Leased | Lost] = []
+    for lease in leases:
+        try:
+            settled += await commit(conn, [lease])
+        except UNDONE:
+            settled.append(Lost(outcome=CommitOutcome.JOB_MOVED))
+    return settled
 
 
 async def commit(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | Lost]:

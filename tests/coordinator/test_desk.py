@@ -147,13 +147,12 @@ async def test_a_job_for_others_does_not_wake_who_cannot_take_it(
     await submit(db, make_job(1, job_class=gpu))
     claim = asyncio.create_task(desk.claim(ClaimRequest(factory_id=F1, wait_s=30)))
     await parked(desk, claim)
-    (waiter,) = desk._waiters  # noqa: SLF001 - nothing else tells that nothing happened
     async with db.connection() as conn:
         ids = await classes.intern(conn, [gpu])
     desk.heard(str(ids[gpu]))
-    assert waiter.parked
+    assert desk.idle.is_set()
     desk.heard(ANY)
-    assert not waiter.parked
+    assert not desk.idle.is_set()
     claim.cancel()
 
 

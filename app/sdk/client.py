@@ -3,9 +3,11 @@
 from types import TracebackType
 from typing import Self
 
+from app.sdk.explain import Explain
 from app.sdk.factories import Factories
 from app.sdk.jobs import Jobs
 from app.sdk.leases import Leases
+from app.sdk.ticks import Ticks
 from app.sdk.tokens import Tokens
 from app.sdk.transport import Call, Retries, Transport, open_http
 from app.wire.service import Liveness, Readiness
@@ -46,6 +48,8 @@ class FleetClient:
         self.factories = Factories(transport)
         self.leases = Leases(transport)
         self.tokens = Tokens(transport)
+        self.explain = Explain(transport)
+        self.ticks = Ticks(transport)
 
     async def healthz(self) -> Liveness:
         """Ask whether the process lives."""

@@ -17,7 +17,7 @@ released, which costs them no attempt.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -142,7 +142,7 @@ class FactoryLoop:
     async def _claim_for_ever(self) -> None:
         await self._register()
         while True:
-            free = self._settings.seat_limit - len(self._tasks)
+            free = (self._settings.seat_limit or 1) - len(self._tasks)
             if free <= 0:
                 self._seat_freed.clear()
                 await self._seat_freed.wait()
@@ -154,6 +154,7 @@ class FactoryLoop:
             for claim in answer.claims:
                 self._start(claim)
             if not answer.claims:
+                self._tell(Happening.NOTHING, detail=_listed(answer.reasons))
                 await asyncio.sleep(answer.retry_after_s)
 
     async def _claim(self, free: int, wait_s: int) -> Claimed:
@@ -285,8 +286,12 @@ class FactoryLoop:
                     raise
                 await self._register()
 
-    def _tell(self, what: Happening, claim: ClaimReply | None = None) -> None:
-        self._options.tell(LoopEvent(what=what, claim=claim))
+    def _tell(self, what: Happening, claim: ClaimReply | None = None, *, detail: str = "") -> None:
+        self._options.tell(LoopEvent(what=what, claim=claim, detail=detail))
+
+
+def _listed(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={count}" for name, count in reasons.items())
 
 
 async def _end(task: asyncio.Task[None] | None) -> None:

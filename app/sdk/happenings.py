@@ -13,6 +13,7 @@ class Happening(StrEnum):
 
     REGISTERED = "registered"
     WAITING = "waiting"
+    NOTHING = "nothing"
     CLAIMED = "claimed"
     SUCCEEDED = "succeeded"
     FAILED = "failed"

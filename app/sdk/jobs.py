@@ -1,6 +1,6 @@
 """Jobs: submit, read, change, cancel, hold, retry."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TypedDict, Unpack
 from uuid import UUID
 
@@ -21,13 +21,15 @@ from app.wire.values import StandingRequest
 
 
 class JobFilter(TypedDict, total=False):
-    """Which jobs to list; what is not named does not matter."""
+    """Which jobs to list; ``label`` holds ``name=value`` texts, all of which must fit."""
 
     state: str | None
     kind: str | None
     repo: str | None
     factory_id: str | None
-    label: str | None
+    label: Sequence[str]
+    since: str | None
+    until: str | None
 
 
 class Jobs:

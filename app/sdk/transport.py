@@ -8,7 +8,7 @@ is not repeatable is tried again only if it was never sent, since the connection
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from app.sdk.errors import NotAFleet, Problem, Unreachable, retry_after_s
 
 R = TypeVar("R", bound=BaseModel)
-Params = Mapping[str, str | int | float | bool | None]
+Params = Mapping[str, str | int | float | bool | Sequence[str] | None]
 
 _NEVER_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _TRY_AGAIN: Final = frozenset({502, 503, 504})
@@ -149,7 +149,15 @@ def new_key() -> str:
 
 
 def key_header(key: str) -> dict[str, str]:
-    """Write an ``Idempotency-Key`` as the header wants it: a quoted string."""
+    """Write an ``Idempotency-Key`` as the header wants it: a quoted string.
+
+    Raises:
+        ValueError: it is not of printable ASCII.
+    """
+    if not (key.isascii() and key.isprintable()):
+        message = "an idempotency key must be of printable ASCII characters"
+        raise ValueError(message)
+    key = key.replace("\\", "\\\\").replace('"', '\\"')
     return {"Idempotency-Key": f'"{key}"'}
 
 

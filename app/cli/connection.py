@@ -1,0 +1,110 @@
+"""Which coordinator a command talks to, and under which token.
+
+A ``--data-dir`` that was given decides: its ``fleet.json``, with the token of the role that the
+command needs. Else ``FLEET_URL`` and ``FLEET_TOKEN`` do if they are set, and else ``fleet.json`` of
+the usual data folder.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+import httpx
+import typer
+
+from app.cli.errors import CliError
+from app.cli.fleet_file import FleetFile, read_fleet_file
+from app.runtime.client_settings import ClientSettings
+from app.sdk import FleetClient, Retries
+
+T = TypeVar("T")
+As: TypeAlias = Literal["ops", "client", "cron"]
+
+DataDir: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--data-dir", "-d", help="Folder of fleet.json, as given to `fleet up`.", show_default=False
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# People wait at a terminal: an absent coordinator is said soon.
+_RETRIES = Retries(attempts=3, first_s=0.1)
+
+
+class Connection:
+    """What is known on this machine about its coordinator."""
+
+    def __init__(self, data_dir: Path | None = None) -> None:
+        """Read the environment and ``fleet.json``."""
+        settings = ClientSettings()
+        if data_dir is not None:
+            settings = settings.model_copy(update={"url": None, "token": None})
+        self.settings = settings
+        self.data_dir = (data_dir or settings.data_dir).expanduser()
+        known = settings.url is not None and settings.token is not None
+        self._file = None if known else read_fleet_file(self.data_dir)
+
+    @property
+    def file(self) -> FleetFile | None:
+        """``fleet.json``, unless the environment names another coordinator."""
+        url = self.settings.url
+        if self._file is None or (url is not None and not _same(url, self._file.url)):
+            return None
+        return self._file
+
+    @property
+    def url(self) -> str:
+        """Where the coordinator is.
+
+        Raises:
+            CliError: nothing says where, or it is no address.
+        """
+        url = self.settings.url or (self.file.url if self.file else None)
+        if url is None:
+            message = (
+                f"no coordinator is known: there is no {self.data_dir / 'fleet.json'}; "
+                "start one with `fleet up`, or set FLEET_URL and FLEET_TOKEN"
+            )
+            raise CliError(message)
+        try:
+            known = httpx.URL(url).scheme in {"http", "https"}
+        except httpx.InvalidURL:
+            known = False
+        if not known:
+            message = f"FLEET_URL must start with http:// or https://, not {url!r}"
+            raise CliError(message)
+        return url.rstrip("/")
+
+    def token(self, role: As) -> str:
+        """Choose the token to show.
+
+        Raises:
+            CliError: there is none.
+        """
+        if self.settings.token is not None:
+            return self.settings.token.get_secret_value()
+        if self.file is not None:
+            return str(getattr(self.file.tokens, role))
+        message = f"no token is known for {self.url}: set FLEET_TOKEN"
+        raise CliError(message)
+
+    def client(self, role: As) -> FleetClient:
+        """Open the coordinator for a command that needs this role."""
+        return FleetClient(self.url, self.token(role), retries=_RETRIES)
+
+
+def ask(role: As, data_dir: Path | None, act: Callable[[FleetClient], Awaitable[T]]) -> T:
+    """Open the coordinator, do something with it, close it."""
+    connection = Connection(data_dir)
+
+    async def go() -> T:
+        async with connection.client(role) as fleet:
+            return await act(fleet)
+
+    return asyncio.run(go())
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("/") == other.rstrip("/")

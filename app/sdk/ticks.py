@@ -1,0 +1,38 @@
+"""Ticks: let time pass, by hand or by cron."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import JsonValue, RootModel
+
+from app.sdk.transport import Call, Transport
+
+Tick: TypeAlias = Literal["leases", "workflows", "repos"]
+
+
+class _Report(RootModel[dict[str, JsonValue]]):
+    """What a tick reports; the members depend on the tick."""
+
+
+class Ticks:
+    """The calls under ``/tick``, for cron and ops."""
+
+    def __init__(self, transport: Transport) -> None:
+        """Send through ``transport``."""
+        self._transport = transport
+
+    async def run(
+        self, which: Tick | None = None, *, dry_run: bool = False, window: str | None = None
+    ) -> dict[str, JsonValue]:
+        """Run one tick, or all of them; returns its report.
+
+        Args:
+            which: the tick; all if not given.
+            dry_run: say what it would do, and change nothing.
+            window: the occasion: a tick that was served for it already is skipped.
+        """
+        call = Call(
+            method="POST",
+            path=f"/tick/{which}" if which else "/tick",
+            params={"dry_run": "true" if dry_run else None, "window": window},
+        )
+        return (await self._transport.reply(call, _Report)).root

@@ -68,7 +68,8 @@ class Metrics:
     def swept(self, counts: Mapping[str, int]) -> None:
         """Count what a pass of the lease loop did."""
         for outcome, count in counts.items():
-            self.leases.labels(outcome).inc(count)
+            if count:
+                self.leases.labels(outcome).inc(count)
 
     def text(self) -> bytes:
         """Write all numbers in the format of Prometheus."""

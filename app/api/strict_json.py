@@ -7,6 +7,7 @@ all of that, and says where.
 
 import json
 import math
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -117,9 +118,9 @@ def _faults(value: object) -> list[Fault]:
         message = _unfit(value)
         return [] if message is None else [_fault("body", message)]
     faults: list[Fault] = []
-    todo: _Todo = [(value, None)]
+    todo: _Todo = deque([(value, None)])
     while todo and len(faults) < FAULTS_MAX:
-        container, place = todo.pop()
+        container, place = todo.popleft()
         depth = 1 if place is None else place.depth + 1
         if depth > DEPTH_MAX:
             faults.append(_fault(place.path() if place else "body", _TOO_DEEP))
@@ -149,7 +150,7 @@ def _members(
 
 
 _UNSURE = frozenset({str, _Unfit})
-_Todo: TypeAlias = "list[tuple[dict[str, object] | list[object], _Place | None]]"
+_Todo: TypeAlias = "deque[tuple[dict[str, object] | list[object], _Place | None]]"
 
 
 def _unfit(value: object) -> str | None:

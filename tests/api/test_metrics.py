@@ -1,0 +1,46 @@
+"""Numbers: bounded, and of this application alone."""
+
+from tests.support.api import Fleet, body_of, problem_of
+
+
+async def test_noise_makes_no_series(fleet: Fleet) -> None:
+    async def series() -> int:
+        text = (await fleet.client.get("/metrics")).text
+        return sum(not line.startswith("#") for line in text.splitlines())
+
+    async def noise(turn: int) -> None:
+        await fleet.ops.get(f"/scan/{turn}")
+        await fleet.ops.request(f"ODD{turn}", "/jobs")
+        await fleet.ops.request(f"ODD{turn}", f"/scan/{turn}")
+        await fleet.anonymous.get(f"/jobs/{turn}")
+        await fleet.ops.get(f"/factories/{turn}")
+
+    await noise(0)
+    await series()
+    before = await series()
+    for turn in range(1, 200):
+        await noise(turn)
+    assert await series() == before
+
+
+async def test_what_is_counted(fleet: Fleet) -> None:
+    f1 = await fleet.factory("f1")
+    await fleet.submit()
+    claim = body_of(await f1.post("/claim", json={"factory_id": "f1"}))["claims"][0]
+    await f1.post(f"/jobs/{claim['job']['id']}/complete", json={"fence": claim["lease"]["fence"]})
+    await fleet.submit(required_capabilities=["gpu"])
+    await f1.post("/claim", json={"factory_id": "f1"})
+    response = await f1.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain")
+    lines = response.text.splitlines()
+    for expected in (
+        'fleet_http_requests_total{method="POST",route="/claim",status="200"} 1.0',
+        'fleet_http_requests_total{method="POST",route="/jobs/{job_id}/complete",status="200"} 1.0',
+        'fleet_claims_total{outcome="leased"} 1.0',
+        'fleet_claims_total{outcome="nothing"} 1.0',
+        'fleet_claim_refusals_total{reason="missing_capability"} 1.0',
+        'fleet_leases_total{outcome="succeeded"} 1.0',
+        "fleet_claimed_jobs_total 1.0",
+    ):
+        assert expected in lines
+    problem_of(await fleet.anonymous.get("/metrics"), 401, "unauthenticated")

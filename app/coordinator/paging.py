@@ -52,7 +52,7 @@ def place(cursor: str | None, read: Callable[[Json], Key]) -> Key | None:
         return read(orjson.loads(base64.urlsafe_b64decode(cursor.encode() + b"==")))
     except (ValueError, TypeError, OverflowError) as error:
         detail = "The cursor is not one that this list has given."
-        raise Invalid(detail, errors=[{"field": "cursor", "detail": detail}]) from error
+        raise Invalid(detail, errors=[{"field": "cursor", "message": detail}]) from error
 
 
 def _encode(key: Json) -> str:

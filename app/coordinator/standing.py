@@ -81,7 +81,7 @@ def _ahead(standing: Standing, before: FactorySettings) -> Standing:
     if standing.in_force(before.now):
         return standing
     detail = "It must end in the future."
-    raise Invalid(detail, errors=[{"field": "until", "detail": detail}])
+    raise Invalid(detail, errors=[{"field": "until", "message": detail}])
 
 
 async def _change(

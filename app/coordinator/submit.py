@@ -216,12 +216,12 @@ def _answers(
 def _check_refs(specs: Sequence[JobSpec]) -> None:
     if len(specs) > BATCH_MAX:
         detail = f"A batch has at most {BATCH_MAX} jobs; this one has {len(specs)}."
-        raise Invalid(detail, errors=[{"field": "jobs", "detail": detail}])
+        raise Invalid(detail, errors=[{"field": "jobs", "message": detail}])
     counted = Counter(spec.ref for spec in specs if spec.ref is not None)
     twice = sorted(ref for ref, count in counted.items() if count > 1)
     if twice:
         detail = f"More than one job has the ref {', '.join(twice)}."
-        raise Invalid(detail, errors=[{"field": "ref", "detail": detail}])
+        raise Invalid(detail, errors=[{"field": "ref", "message": detail}])
     unknown = sorted({ref for spec in specs for ref in spec.depends_on_refs} - counted.keys())
     if unknown:
         detail = f"No job of this request has the ref {', '.join(unknown)}."

@@ -218,7 +218,7 @@ def _read_id(where: Json) -> TokenId:
 
 
 def _invalid(*, name: str, detail: str) -> Invalid:
-    return Invalid(detail, errors=[{"field": name, "detail": detail}])
+    return Invalid(detail, errors=[{"field": name, "message": detail}])
 
 
 def _unauthenticated() -> Unauthenticated:

@@ -1,0 +1,74 @@
+"""The table of roles: for every call, exactly those may make it."""
+
+from typing import Final
+
+from app.api.application import application
+from app.api.document import routes_of
+from tests.support.api import Fleet
+
+JOB = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
+
+OPS, CLIENT, FACTORY, CRON = "ops", "client", "factory", "cron"
+EVERYBODY = frozenset({OPS, CLIENT, FACTORY, CRON})
+
+TABLE: Final = {
+    "PUT /factories/{factory_id}": {OPS, FACTORY},
+    "POST /factories/{factory_id}/heartbeat": {FACTORY},
+    "POST /factories/{factory_id}/drain": {OPS},
+    "POST /factories/{factory_id}/pause": {OPS},
+    "POST /factories/{factory_id}/resume": {OPS},
+    "GET /factories": {OPS},
+    "GET /factories/{factory_id}": {OPS},
+    "DELETE /factories/{factory_id}": {OPS},
+    "POST /jobs": {OPS, CLIENT},
+    "POST /jobs/batch": {OPS, CLIENT},
+    "GET /jobs": {OPS, CLIENT},
+    "GET /jobs/{job_id}": {OPS, CLIENT},
+    "GET /jobs/{job_id}/events": {OPS, CLIENT},
+    "PATCH /jobs/{job_id}": {OPS, CLIENT},
+    "POST /jobs/{job_id}/cancel": {OPS, CLIENT},
+    "POST /jobs/{job_id}/retry": {OPS, CLIENT},
+    "POST /jobs/{job_id}/hold": {OPS, CLIENT},
+    "POST /jobs/{job_id}/unhold": {OPS, CLIENT},
+    "POST /claim": {FACTORY},
+    "POST /jobs/{job_id}/renew": {FACTORY},
+    "POST /jobs/{job_id}/complete": {FACTORY},
+    "POST /jobs/{job_id}/fail": {FACTORY},
+    "POST /jobs/{job_id}/release": {FACTORY},
+    "POST /leases/complete": {FACTORY},
+    "GET /explain": {OPS, FACTORY},
+    "GET /explain/jobs/{job_id}": {OPS},
+    "GET /explain/decisions/{decision_id}": {OPS},
+    "POST /tick": {OPS, CRON},
+    "POST /tick/leases": {OPS, CRON},
+    "POST /tokens": {OPS},
+    "GET /tokens": {OPS},
+    "DELETE /tokens/{token_id}": {OPS},
+    "GET /metrics": EVERYBODY,
+}
+
+OPEN: Final = {"GET /healthz", "GET /readyz", "GET /problems/{slug}"}
+
+
+def test_every_route_is_in_the_table() -> None:
+    routes = {
+        f"{method} {route.path}"
+        for route in routes_of(application())
+        for method in route.methods or ()
+    }
+    assert routes == TABLE.keys() | OPEN
+
+
+async def test_who_may_call_what(fleet: Fleet) -> None:
+    await fleet.factory("f1")
+    fleet.tokens[FACTORY] = fleet.tokens["f1"]
+    for call, allowed in TABLE.items():
+        method, template = call.split(" ")
+        path = template.format(job_id=JOB, decision_id=JOB, token_id=JOB, factory_id="f1")
+        for role in sorted(EVERYBODY):
+            response = await fleet.by(role).request(method, path)
+            assert (response.status_code == 403) == (role not in allowed), (call, role)
+        assert (await fleet.anonymous.request(method, path)).status_code == 401
+        if call.startswith("DELETE /factories"):
+            await fleet.factory("f1")
+            fleet.tokens[FACTORY] = fleet.tokens["f1"]

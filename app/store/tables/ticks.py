@@ -1,0 +1,37 @@
+"""Reports of the ticks."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    Index,
+    Text,
+    text,
+)
+from sqlmodel import Field, SQLModel
+
+from app.store.tables.columns import json_column, time_column
+
+
+class TickRow(SQLModel, table=True):
+    """The report of a tick, for ``GET /ticks`` and for windows already served."""
+
+    __tablename__ = "tick"
+
+    id: UUID = Field(primary_key=True)
+    kind: str = Field(sa_type=Text)
+    window: str | None = Field(default=None, sa_type=Text)
+    at: datetime = Field(sa_column=time_column(nullable=False, now=True))
+    report: dict[str, Any] = Field(sa_column=json_column())
+
+    __table_args__ = (
+        Index("ix_tick_kind", "kind", "id"),
+        Index(
+            "uq_tick_window",
+            "kind",
+            "window",
+            unique=True,
+            postgresql_where=text('"window" is not null'),
+        ),
+    )

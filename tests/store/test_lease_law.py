@@ -91,11 +91,13 @@ def stored(draw: st.DrawFn) -> Stored:
     )
 
 
-callers = st.tuples(st.sampled_from((0, 0, 0, 1, -1)), st.sampled_from((F1, F1, F2)))
-"""By how much a caller's fence is off, and who calls."""
+callers = st.tuples(
+    st.sampled_from((0, 0, 0, 0, 1, -1)), st.sampled_from((True, True, True, False))
+)
+"""By how much a caller's fence is off, and whether it is the holder who calls."""
 
-Rows: TypeAlias = list[tuple[Stored, tuple[int, FactoryId]]]
-rows = st.lists(st.tuples(stored(), callers), min_size=1, max_size=12)
+Rows: TypeAlias = list[tuple[Stored, tuple[int, bool]]]
+rows = st.lists(st.tuples(stored(), callers), min_size=6, max_size=14)
 
 Run: TypeAlias = Callable[[Callable[[Connection], Coroutine[Any, Any, None]]], None]
 
@@ -247,9 +249,13 @@ async def _locks(conn: Connection) -> dict[str, tuple[Any, Any, bool]]:
 def hands(before: Sequence[Reading], given_rows: Rows) -> list[Hand]:
     """Who calls for which job, under which fence."""
     return [
-        Hand(factory=factory, fence=reading.life.fence + off)
-        for reading, (_, (off, factory)) in zip(before, given_rows, strict=True)
+        Hand(factory=_caller(reading, own=own), fence=reading.life.fence + off)
+        for reading, (_, (off, own)) in zip(before, given_rows, strict=True)
     ]
+
+
+def _caller(reading: Reading, *, own: bool) -> FactoryId:
+    return F1 if (reading.life.holder == F1) is own else F2
 
 
 @given(given_rows=rows)
@@ -318,7 +324,7 @@ def _decide(life: JobLife, by: Hand, now: datetime, call: str) -> Decision:
 
 
 calls_of = st.lists(
-    st.sampled_from(("renew", "fail", "release", "sweep")), min_size=12, max_size=12
+    st.sampled_from(("renew", "fail", "release", "sweep")), min_size=14, max_size=14
 )
 
 

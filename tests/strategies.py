@@ -151,14 +151,20 @@ past_ages = ages.filter(lambda age: age >= timedelta(0))
 nearby = st.one_of(st.none(), st.builds(lambda age: NOW + 6 * HOUR - age, ages))
 standings = st.one_of(st.none(), st.builds(make_standing, nearby))
 
-weights = st.builds(
-    Weights,
-    capability=st.integers(0, 9),
-    affinity=st.integers(0, 9),
-    load=st.integers(0, 9),
-    cost=st.integers(0, 9),
-    health=st.integers(0, 9),
-    starvation=st.integers(0, 9),
+NO_WEIGHTS = Weights(capability=0, affinity=0, load=0, cost=0, health=0, starvation=0)
+"""Under these everything ties, so that only the tie-breaks decide."""
+
+weights = st.one_of(
+    st.sampled_from((Weights(), NO_WEIGHTS)),
+    st.builds(
+        Weights,
+        capability=st.integers(0, 9),
+        affinity=st.integers(0, 9),
+        load=st.integers(0, 9),
+        cost=st.integers(0, 9),
+        health=st.integers(0, 9),
+        starvation=st.integers(0, 9),
+    ),
 )
 
 job_classes = st.builds(

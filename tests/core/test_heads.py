@@ -216,3 +216,18 @@ def test_a_full_batch_needs_nothing_more_though_its_last_pick_was_the_last_row()
     picks = match(crowd, head.jobs, CTX)
 
     assert run_out([head], picks, store.classes, crowd, CTX) == {}
+
+
+def test_a_lost_head_is_missed_from_the_very_first_pick() -> None:
+    """Its successor might have beaten what the only seat went to."""
+    factory = make_factory(engines=frozenset({"claude"}))
+    better = make_class(prefers_engine="claude")
+    classes = classes_of(better, make_class())
+    lost = Heads(group=Group(class_id=ClassId(0)), jobs=(), more=True)
+    other = Heads(group=Group(class_id=ClassId(1)), jobs=(make_job(2),), more=True)
+    crowd = [make_seeker(factory)]
+
+    picks = match(crowd, other.jobs, CTX)
+
+    assert len(picks) == 1
+    assert run_out([lost, other], picks, classes, crowd, CTX) == {lost.group: 1}

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.fleet import Context, Factory, Health, Job
+from app.fleet import Context, Factory, Health, Job, Priority
 from app.scheduler import Pick, Seeker, Weights, match, open_seekers, score_candidate, select_job
 from tests import strategies as some
 from tests.core import oracle
@@ -179,14 +179,28 @@ def test_equal_factories_are_served_in_the_order_of_their_last_service() -> None
     assert [pick.factory_id for pick in picks] == ["f3", "f4", "f2", "f1"]
 
 
+def test_equal_pairs_fall_to_the_jobs_before_they_fall_to_the_factories() -> None:
+    """The factory served last takes its job first, since that job wins the tie."""
+    docker, gpu = frozenset({"docker"}), frozenset({"gpu"})
+    late = make_factory("f2", capabilities=docker, last_served_at=NOW)
+    early = make_factory("f1", capabilities=gpu)
+    urgent = make_job(2, job_class=make_class(required=docker, priority=Priority.HIGH))
+    casual = make_job(1, job_class=make_class(required=gpu))
+
+    picks = match([make_seeker(early), make_seeker(late)], [casual, urgent], CTX)
+
+    assert given_out(picks) == [("f2", urgent), ("f1", casual)]
+
+
 def test_equally_overloaded_factories_take_turns() -> None:
     """Where load has no more say, a pick of this batch counts as service."""
-    crowd = [
-        make_seeker(make_factory(name, seat_limit=2, external_load=500), 2) for name in ("f1", "f2")
-    ]
+    new = make_factory("f1", seat_limit=2, external_load=500)
+    known = make_factory("f2", seat_limit=2, external_load=500, last_served_at=NOW)
     jobs = [make_job(number) for number in range(1, 5)]
 
-    assert [pick.factory_id for pick in match(crowd, jobs, CTX)] == ["f1", "f2", "f1", "f2"]
+    picks = match([make_seeker(new, 2), make_seeker(known, 2)], jobs, CTX)
+
+    assert [pick.factory_id for pick in picks] == ["f1", "f2", "f1", "f2"]
 
 
 def test_rank_margin_and_runners_up_tell_how_close_it_was() -> None:

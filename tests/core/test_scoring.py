@@ -19,7 +19,7 @@ from app.scheduler import (
 from app.scoring import class_score, standing_score, within_ceiling
 from tests import strategies as some
 from tests.core import oracle
-from tests.strategies import HOUR, NOW, make_class, make_context, make_factory, make_job
+from tests.strategies import HOUR, NO_WEIGHTS, NOW, make_class, make_context, make_factory, make_job
 
 CTX = make_context()
 DAY = timedelta(hours=24)
@@ -132,9 +132,7 @@ def test_every_theorem_stands_on_the_brink() -> None:
     assert theorems_broken(Weights(starvation=5)) == (Theorem.NO_STARVATION,)
     assert theorems_broken(Weights(cost=5)) == (Theorem.OVER_BUDGET_IS_LAST,)
     assert theorems_broken(Weights(health=2)) == (Theorem.HEALTH_OUTWEIGHS_IDLENESS,)
-    assert theorems_broken(
-        Weights(capability=0, affinity=0, load=0, cost=0, health=0, starvation=0)
-    ) == tuple(Theorem)
+    assert theorems_broken(NO_WEIGHTS) == tuple(Theorem)
 
 
 def witnesses(weights: Weights) -> dict[Theorem, bool]:

@@ -135,6 +135,12 @@ def _create_classes_and_locks() -> None:
         ),
     )
     op.create_index("ix_job_class_created_xid", "job_class", ["created_xid"])
+    op.create_index(
+        "ix_job_class_excluding",
+        "job_class",
+        ["id"],
+        postgresql_where=sa.text("excluded <> '{}'::text[]"),
+    )
     op.create_table(
         "job_lock",
         sa.Column("name", sa.Text(), primary_key=True),

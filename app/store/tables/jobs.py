@@ -46,6 +46,11 @@ class JobClassRow(SQLModel, table=True):
         )
     )
 
+    __table_args__ = (
+        # What the lease loop looks through for jobs that are excluded from all that could run them.
+        Index("ix_job_class_excluding", "id", postgresql_where=text("excluded <> '{}'::text[]")),
+    )
+
 
 class JobLockRow(SQLModel, table=True):
     """A named lock; the row is permanent, made with the first class that names it.

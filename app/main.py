@@ -91,8 +91,14 @@ def _services(db: Database, settings: Settings) -> Services:
         want = Want(factory_id=factory_id, max_jobs=most)
         return await take(conn, desk.catalog, want, new_id=new_id)
 
+    metrics = Metrics()
+    metrics.waiting.set_function(lambda: len(desk.waiting()))
+
     async def sweep_leases() -> LeaseReport:
-        return await sweep(db, retention=timedelta(days=settings.retention_days))
+        report = await sweep(db, retention=timedelta(days=settings.retention_days))
+        if not report.busy:
+            metrics.swept(_counts(report))
+        return report
 
     return Services(
         db=db,
@@ -101,23 +107,24 @@ def _services(db: Database, settings: Settings) -> Services:
         take=take_next,
         sweep=sweep_leases,
         pulses=PulseBook(desk.waiting),
-        metrics=Metrics(),
+        metrics=metrics,
     )
+
+
+def _counts(report: LeaseReport) -> dict[str, int]:
+    return {
+        "expired": report.expired,
+        "died": report.died,
+        "timed_out": report.timed_out,
+        "unblocked": report.unblocked,
+        "pruned": report.pruned,
+        "odd": len(report.odd),
+    }
 
 
 def _lease_loop(services: Services, settings: Settings) -> Every:
     async def act() -> Mapping[str, int]:
-        report = await services.sweep()
-        counts = {
-            "expired": report.expired,
-            "died": report.died,
-            "timed_out": report.timed_out,
-            "unblocked": report.unblocked,
-            "pruned": report.pruned,
-            "odd": len(report.odd),
-        }
-        services.metrics.swept(counts)
-        return counts
+        return _counts(await services.sweep())
 
     return Every(name="leases", interval_s=settings.lease_loop_interval_s, act=act, chance=chance)
 

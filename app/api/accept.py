@@ -8,7 +8,8 @@ from uuid import UUID
 from app.coordinator.edit import JobPatch as Patch
 from app.fleet import CostClass, FactoryId, FactorySpec, JobClass, JobId, JobSpec
 from app.wire.factories import FactoryPut
-from app.wire.jobs import BatchJob, JobFields, JobPatch, JobSubmit
+from app.wire.job_fields import JobFields
+from app.wire.jobs import BatchJob, JobPatch, JobSubmit
 
 _CORE_NAME: Final[Mapping[str, str]] = {
     "required_capabilities": "required",

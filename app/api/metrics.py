@@ -6,7 +6,7 @@ the usual methods (or ``other``), and the status.
 
 from collections.abc import Mapping
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -51,6 +51,15 @@ class Metrics:
             ["reason"],
             registry=self.registry,
         )
+        self.waiting = Gauge(
+            "fleet_claims_waiting", "Factories that wait for a job now.", registry=self.registry
+        )
+        self.last_success = Gauge(
+            "fleet_tick_last_success",
+            "When a tick last did its work, in seconds since 1970; skipped ones do not count.",
+            ["tick"],
+            registry=self.registry,
+        )
         self.leases = Counter(
             "fleet_leases",
             "Leases, by how they went on: renewed, settled, expired and so on.",
@@ -66,7 +75,8 @@ class Metrics:
         self.seconds.labels(*labels).observe(seconds)
 
     def swept(self, counts: Mapping[str, int]) -> None:
-        """Count what a pass of the lease loop did."""
+        """Count what a pass over leases did that was not skipped."""
+        self.last_success.labels("leases").set_to_current_time()
         for outcome, count in counts.items():
             if count:
                 self.leases.labels(outcome).inc(count)

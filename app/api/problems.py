@@ -114,13 +114,23 @@ def problem(refusal: Refusal, headers: Mapping[str, str] | None = None) -> Respo
     }
     if status == STATUS[errors.Invalid] and "errors" not in document:
         document["errors"] = [{"field": "body", "message": refusal.detail}]
-    content = redact(orjson.dumps(document, default=str).decode())
     return Response(
-        content,
+        orjson.dumps(_masked(document)),
         status_code=status,
         headers={**_headers(refusal, status), **(headers or {})},
         media_type=MEDIA_TYPE,
     )
+
+
+def _masked(value: Json) -> Json:
+    """Mask what looks like a secret in every text, names included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(name): _masked(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_masked(each) for each in value]
+    return value
 
 
 def _headers(refusal: Refusal, status: int) -> dict[str, str]:

@@ -41,6 +41,9 @@ async def test_what_is_counted(fleet: Fleet) -> None:
         'fleet_claim_refusals_total{reason="missing_capability"} 1.0',
         'fleet_leases_total{outcome="succeeded"} 1.0',
         "fleet_claimed_jobs_total 1.0",
+        "fleet_claims_waiting 0.0",
     ):
         assert expected in lines
+    await fleet.cron.post("/tick")
+    assert 'fleet_tick_last_success{tick="leases"}' in (await f1.get("/metrics")).text
     problem_of(await fleet.anonymous.get("/metrics"), 401, "unauthenticated")

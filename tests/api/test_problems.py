@@ -1,5 +1,7 @@
 """Problems: one table, and a page for each."""
 
+import json
+
 import pytest
 from fastapi.exceptions import RequestValidationError
 
@@ -7,6 +9,7 @@ from app import errors
 from app.api.problem_pages import PAGES, page_of
 from app.api.problems import STATUS, field_path, kinds, of_validation, problem, status_of
 from app.errors import Refusal
+from app.fleet import Json
 
 
 def test_every_problem_has_a_page_and_no_page_is_left_over() -> None:
@@ -54,8 +57,10 @@ def test_retry_after_is_rounded_up_to_whole_seconds() -> None:
 
 def test_a_token_in_a_refusal_is_masked() -> None:
     token = "fleet_" + "A" * 22 + "_" + "B" * 43
-    response = problem(errors.Invalid(f"what is {token}?", errors=[{"field": token}]))
-    assert token not in bytes(response.body).decode()
+    odd: list[Json] = [{"field": token, token: [token, 1, None]}, {"field": "a://b", "x": "c@d"}]
+    body = json.loads(bytes(problem(errors.Invalid(f"what is {token}?", errors=odd)).body))
+    assert token not in json.dumps(body)
+    assert body["errors"][1] == odd[1]
 
 
 @pytest.mark.parametrize(

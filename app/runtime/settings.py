@@ -94,7 +94,7 @@ class Settings(BaseSettings):
         default=60.0, gt=0, le=86_400, description="pause between two ticks of the own ticker"
     )
     lease_loop_interval_s: float = Field(
-        default=5.0, gt=0, le=3600, description="pause between two searches for ended leases"
+        default=1.0, gt=0, le=3600, description="pause between two searches for ended leases"
     )
     retention_days: int = Field(
         default=30, ge=1, le=3650, description="how long finished jobs and decisions are kept"

@@ -23,7 +23,7 @@ import typer
 from app.cli.connection import Connection, DataDir
 from app.cli.errors import CliError
 from app.cli.factory_report import Reporter
-from app.cli.factory_token import factory_token
+from app.cli.factory_token import check_token_source, factory_token
 from app.fleet import CostClass, Json
 from app.runtime.children import Command, Ended, run_command
 from app.sdk import FactoryLoop, FleetClient, GiveBack, JobFailed, LoopOptions
@@ -92,10 +92,10 @@ def run(  # noqa: PLR0913 - a flag is an argument
     reporter = Reporter(as_json=as_json)
     options = LoopOptions(lease_s=lease_s, wait_s=wait_s, grace_s=grace, tell=reporter.tell)
     runner = JobRunner(factory_id=factory_id, argv=argv, cwd=cwd)
+    connection = Connection(data_dir)
+    check_token_source(connection, factory_id)
     asyncio.run(
-        _serve(
-            Connection(data_dir), runner, settings, options, until_stdin_closes=until_stdin_closes
-        )
+        _serve(connection, runner, settings, options, until_stdin_closes=until_stdin_closes)
     )
 
 

@@ -19,21 +19,29 @@ from app.sdk.patience import Patience
 from app.wire.tokens import TokenRequest
 
 
-async def factory_token(connection: Connection, factory_id: str, stop: asyncio.Event) -> str | None:
-    """Find or make the token; None if it was told to stop meanwhile.
+def check_token_source(connection: Connection, factory_id: str) -> None:
+    """Make sure that there is a token, or something to make one with.
 
     Raises:
-        CliError: there is no token, and none to make one with.
-        Problem: the coordinator refused.
+        CliError: there is neither.
     """
-    if connection.settings.token is not None:
-        return connection.settings.token.get_secret_value()
-    if connection.file is None:
+    if connection.settings.token is None and connection.file is None:
         message = (
             "a factory needs its token: set FLEET_TOKEN to one made with "
             f"`fleet token create --role factory --factory {factory_id}`"
         )
         raise CliError(message)
+
+
+async def factory_token(connection: Connection, factory_id: str, stop: asyncio.Event) -> str | None:
+    """Find or make the token; None if it was told to stop meanwhile.
+
+    Raises:
+        CliError: the coordinator made one and did not say which.
+        Problem: the coordinator refused.
+    """
+    if connection.settings.token is not None:
+        return connection.settings.token.get_secret_value()
     finding = asyncio.create_task(_find(connection, factory_id))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([finding, stopping], return_when=asyncio.FIRST_COMPLETED)

@@ -77,7 +77,8 @@ def test_every_field_of_a_job_can_be_said() -> None:
         "---\nkind: implement\nrepo: shop\npriority: high\ncost: medium\n"
         "capabilities: docker, gpu\ndepends_on: [a, b]\nif_parent_fails: run\n"
         "run_after: 2030-01-02T03:04:05Z\nmax_attempts: 5\ndedupe_key: 12\n"
-        "labels: {team: core, sprint: 7}\npayload: {depth: 3, since: 2030-01-02, tags: [a]}\nyolo: false\n---\nGo.\n"
+        "labels: {team: core, sprint: 7}\npayload: {depth: 3, since: 2030-01-02, tags: [a]}\n"
+        "yolo: false\n---\nGo.\n"
     )
     assert job == {
         "kind": "implement",

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+import orjson
+
 from app.errors import LostRace
 from app.fleet import ClassId, FactoryId, JobId, JobState, Json, Outcome
 from app.life import SETTLING, Change, Event, JobLife, LockAction, next_due_at
@@ -110,7 +112,8 @@ async def complete(conn: Connection, leases: Sequence[Completing]) -> dict[Lease
             [each.lease.job_id for each in left],
             [each.lease.fence for each in left],
             [each.factory_id for each in left],
-            [each.result for each in left],
+            # As text: in an array of JSON, a result that is a list would be taken for a dimension.
+            [None if each.result is None else orjson.dumps(each.result).decode() for each in left],
         )
         again = {_lease_id(row) for row in rows if row["outcome"] == "again"}
         done.update((_lease_id(row), _completed(row)) for row in rows if row["outcome"] == "done")

@@ -158,6 +158,18 @@ async def test_several_leases_end_in_one_call_each_on_its_own(served: Fleet) -> 
         problem_of(missing, 404, "not-found")
 
 
+async def test_a_result_is_kept_as_it_was_reported(served: Fleet) -> None:
+    f1 = await served.factory("f1")
+    results: list[object] = [[1, [2, []]], [None, []], [], {}, {"a": [1]}, "text", 1.5, True, None]
+    for result in results:
+        job = await served.submit()
+        (claim,) = body_of(await f1.post("/claim", json={"factory_id": "f1"}))["claims"]
+        report = {"fence": claim["lease"]["fence"], "result": result}
+        done = await f1.post(f"/jobs/{job['id']}/complete", json=report)
+        assert done.status_code == 200, result
+        assert body_of(await served.ops.get(f"/jobs/{job['id']}"))["result"] == result
+
+
 async def test_heartbeats_renew_and_tell(served: Fleet) -> None:
     f1 = await served.factory("f1", seat_limit=3)
     for _ in range(2):

@@ -3,8 +3,9 @@
 -- aggregating it. A fence identifies a lease, so that a row changed while this statement waited is
 -- judged anew by it. 'again': its class was made while this statement waited and is not visible.
 with want as materialized (
-    select distinct on (job_id, fence, factory_id) *
-    from unnest($1::uuid[], $2::bigint[], $3::text[], $4::jsonb[]) as w (
+    select distinct on (job_id, fence, factory_id)
+        job_id, fence, factory_id, result::jsonb as result
+    from unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[]) as w (
         job_id, fence, factory_id, result
     )
 ),

@@ -32,7 +32,7 @@ from tests.support.factories import OPS, database_now
 from tests.support.jobs import end, get, lease, make_spec, put, put_all
 
 T = TypeVar("T")
-JOBS_MAX = 9
+JOBS_MAX = 6
 FAILED = {JobState.DEAD, JobState.CANCELLED}
 RESTING = {JobState.BLOCKED, JobState.SCHEDULED, JobState.READY, JobState.HELD}
 
@@ -204,9 +204,17 @@ class ParentsAndChildren(RuleBasedStateMachine):
     @rule(index=indexes)
     def begin_again(self, index: int) -> None:
         picked = self.pick(index, JobState.DEAD, JobState.CANCELLED)
-        if picked is None:
-            return
-        job = picked[1]
+        if picked is not None:
+            self.retry(picked[1])
+
+    @rule(order=st.permutations(range(JOBS_MAX)))
+    def begin_all_again(self, order: list[int]) -> None:
+        for index in order:
+            if index < len(self.rule.jobs) and self.rule.jobs[index].own in FAILED:
+                self.retry(self.rule.jobs[index])
+                self.the_stored_state_is_the_rules()
+
+    def retry(self, job: Model) -> None:
         failing = FAILED.intersection(self.rule.state(parent) for parent in job.parents)
         refused = bool(failing) and job.policy is IfParentFails.CANCEL
         try:
@@ -253,5 +261,5 @@ def test_the_stored_state_equals_the_plain_rule(database_url: str) -> None:
             def __init__(self) -> None:
                 super().__init__(db, runner)
 
-        run_state_machine_as_test(Bound, settings=settings(stateful_step_count=20, max_examples=40))
+        run_state_machine_as_test(Bound, settings=settings(stateful_step_count=25, max_examples=50))
         runner.run(db.close())

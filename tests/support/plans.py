@@ -1,5 +1,6 @@
 """Plans of statements: what PostgreSQL would really do."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,3 +24,15 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield node
     for child in node.get("Plans", ()):
         yield from _nodes(child)
+
+
+async def generic_plan(conn: Connection, statement: str) -> list[dict[str, Any]]:
+    """Explain a statement as it is planned before its arguments are known; the nodes, flat."""
+    count = max((int(number) for number in re.findall(r"\$(\d+)", statement)), default=0)
+    arguments = f"({', '.join(['null'] * count)})" if count else ""
+    async with conn.transaction():
+        await conn.execute("set local plan_cache_mode = force_generic_plan")
+        await conn.execute(f"prepare probed as {statement}")
+        explained = await conn.fetchval(f"explain (format json) execute probed{arguments}")
+        await conn.execute("deallocate probed")
+    return list(_nodes(explained[0]["Plan"]))

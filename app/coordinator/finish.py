@@ -8,7 +8,7 @@ one that closed the fence, it gets the first answer again.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
 
@@ -91,6 +91,7 @@ async def complete(
     claimed, as far as they are current, and a stale report gets none.
     """
     wanted = {_lease(each): each for each in completions}
+    earlier: dict[LeaseId, None] = {}
 
     async def act(conn: Connection) -> Finished:
         done = await leases.complete(
@@ -103,24 +104,25 @@ async def complete(
         claims = await _go_on(conn, take, factory_id, done.values(), claim_next)
         missed = [lease for lease in wanted if lease not in done]
         repeated = await receipts.look_up(conn, factory_id, missed, Event.COMPLETE)
-        earlier = dict.fromkeys(ref for each in repeated.values() for ref in each.claimed)
-        if earlier:
-            claims += await still_current(conn, factory_id, list(earlier))
+        earlier.clear()
+        earlier.update((ref, None) for each in repeated.values() for ref in each.claimed)
         outcomes = {lease: each.outcome for lease, each in repeated.items()}
         outcomes |= {lease: _succeeded(each) for lease, each in done.items()}
         return Finished(
             outcomes=tuple(outcomes[_lease(each)] for each in completions), claims=claims
         )
 
-    return await retrying.settled(db, act)
+    finished = await retrying.settled(db, act)
+    if earlier:
+        # Afterwards, since it renews: jobs locked by now would be locked out of order.
+        async with db.connection() as conn:
+            again = await still_current(conn, factory_id, list(earlier))
+        finished = replace(finished, claims=finished.claims + again)
+    return finished
 
 
 async def complete_one(
-    db: Database,
-    take: Take,
-    factory_id: FactoryId,
-    completion: Completion,
-    claim_next: int = 0,
+    db: Database, take: Take, factory_id: FactoryId, completion: Completion, claim_next: int = 0
 ) -> Finished:
     """Complete one lease, and claim the factory's next jobs.
 

@@ -16,7 +16,9 @@ with want as materialized (
 seat as materialized (
     select factory_id
     from factory_seat
-    where factory_id in (select holder from want where seat_delta <> 0)
+    where factory_id = any(
+        (select array_agg(distinct holder) from want where seat_delta <> 0)::text[]
+    )
     order by factory_id
     for no key update
 ),
@@ -24,7 +26,7 @@ seat_all as materialized (select count(*) as n from seat),
 class_now as materialized (
     select c.id
     from job_class c
-    where c.id in (select class_id from want)
+    where c.id = any((select array_agg(distinct class_id) from want)::bigint[])
     order by c.id
     for key share
 ),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.api import present
 from app.api.answers import IdempotencyHeader, answer, read_key
 from app.api.deps import OnlyFactory, Services, Tools, own
-from app.api.document import Responses, refusals
+from app.api.document import Responses, headers_of, refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.desk import Answer, ClaimRequest, Nothing
 from app.errors import ClaimKeySpent, NotFound
@@ -27,21 +27,14 @@ _PREFERRED_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(?:$|[,
 _NOTHING: Responses = {
     204: {
         "description": "Nothing for this factory now, for whatever reason.",
-        "headers": {
-            "Retry-After": {
-                "description": "In how many seconds to ask again; jittered.",
-                "schema": {"type": "integer"},
-            },
-            "Fleet-Reasons": {
-                "description": "How many jobs each reason keeps from it, such as "
+        "headers": headers_of(
+            {
+                "Retry-After": "In how many seconds to ask again; jittered.",
+                "Fleet-Reasons": "How many jobs each reason keeps from it, such as "
                 "`missing_capability=12, lock_held=3`.",
-                "schema": {"type": "string"},
-            },
-            "Link": {
-                "description": 'Where the whole explanation is, as `rel="describedby"`.',
-                "schema": {"type": "string"},
-            },
-        },
+                "Link": 'Where the whole explanation is, as `rel="describedby"`.',
+            }
+        ),
     }
 }
 

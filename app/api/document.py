@@ -1,7 +1,7 @@
 """The contract as a document: OpenAPI, made from the routes and completed with what they share."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from fastapi import FastAPI
@@ -25,6 +25,10 @@ _EVERYWHERE: tuple[type[Refusal], ...] = (
 )
 _WITH_BODY: tuple[type[Refusal], ...] = (problems.PayloadTooLarge, problems.UnsupportedMediaType)
 _SCHEMA = {"$ref": "#/components/schemas/Problem"}
+_HEADERS: Mapping[int, Mapping[str, str]] = {
+    401: {"WWW-Authenticate": "Always `Bearer`."},
+    503: {"Retry-After": "In how many seconds to try again."},
+}
 _METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 DESCRIPTION = """\
@@ -143,7 +147,19 @@ def _complete_operation(operation: dict[str, Any], route: APIRoute) -> None:
     operation["responses"] = dict(sorted(own.items()))
 
 
+def headers_of(described: Mapping[str, str]) -> dict[str, Any]:
+    """Describe headers of an answer."""
+    return {
+        name: {"description": told, "schema": {"type": "string"}}
+        for name, told in described.items()
+    }
+
+
 def _describe_success(operation: dict[str, Any], route: APIRoute) -> None:
+    if "version" in getattr(route.response_model, "model_fields", {}):
+        tag = headers_of({"ETag": 'The version as a strong entity tag, such as `"7"`.'})
+        for status in operation["responses"].keys() & {"200", "201"}:
+            operation["responses"][status].setdefault("headers", {}).update(tag)
     told = (getattr(route.response_model, "__doc__", None) or route.summary or "").strip()
     for described in operation["responses"].values():
         if described["description"] == "Successful Response":
@@ -155,13 +171,14 @@ def _guards(route: APIRoute) -> list[Allow]:
 
 
 def _described(kinds: tuple[type[Refusal], ...]) -> Responses:
-    by_status: dict[int | str, list[type[Refusal]]] = {}
+    by_status: dict[int, list[type[Refusal]]] = {}
     for kind in kinds:
-        by_status.setdefault(str(problems.status_of(kind)), []).append(kind)
+        by_status.setdefault(problems.status_of(kind), []).append(kind)
     return {
-        status: {
+        str(status): {
             "description": "; ".join(f"`{kind.slug}`: {kind.title}" for kind in same),
             "content": {problems.MEDIA_TYPE: {"schema": _SCHEMA}},
+            **({"headers": headers_of(_HEADERS[status])} if status in _HEADERS else {}),
         }
         for status, same in by_status.items()
     }

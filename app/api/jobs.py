@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.api import accept, present
 from app.api.answers import IfMatch, OnceKey, answer, etag, kept, of_kept, row
 from app.api.deps import Cursor, Db, JobIdPath, Limit, OpsOrClient
-from app.api.document import refusals
+from app.api.document import headers_of, refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.cancel import cancel
 from app.coordinator.database import Connection
@@ -59,7 +59,8 @@ Label = Annotated[str, Query(min_length=3, max_length=700)]
     status_code=201,
     response_model=SubmittedJob,
     responses=_SUBMITTING
-    | {200: {"model": SubmittedJob, "description": "The job that has this `dedupe_key` already"}},
+    | {200: {"model": SubmittedJob, "description": "The job that has this `dedupe_key` already"}}
+    | {201: {"headers": headers_of({"Location": "Where the job is."})}},
 )
 async def submit_job(body: JobSubmit, by: OpsOrClient, key: OnceKey, db: Db) -> Response:
     """Take in a job. A job that nobody can take is accepted all the same, with a warning."""

@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+from app.main import stop_waiting
 from tests.support.api import Fleet, body_of, problem_of
 
 
@@ -87,7 +88,7 @@ async def test_a_server_that_ends_sends_everybody_away(served: Fleet) -> None:
     f1 = await served.factory("f1")
     waiting = asyncio.create_task(f1.post("/claim", json={"factory_id": "f1", "wait_s": 60}))
     await _somebody_waits(served)
-    served.app.state.services.desk.close()
+    stop_waiting(served.app)
     response = await waiting
     problem_of(response, 503, "unavailable")
     assert int(response.headers["retry-after"]) >= 1

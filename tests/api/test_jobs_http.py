@@ -107,11 +107,21 @@ async def test_a_patch_names_the_version_it_means(fleet: Fleet) -> None:
     for wrong in ('"99"', 'W/"1"', '"x"', "*", '"1", "2"', '"' + "9" * 40 + '"'):
         refused = await fleet.client.patch(path, json=change, headers={"If-Match": wrong})
         problem_of(refused, 412, "version-mismatch")
-    patch: dict[str, object] = {"priority": "high", "repo": None, "labels": {}, "max_attempts": 7}
+    other = await fleet.submit()
+    patch: dict[str, object] = {
+        "priority": "high",
+        "repo": None,
+        "labels": {},
+        "max_attempts": 7,
+        "required_capabilities": ["gpu", "docker", "gpu"],
+        "depends_on": [other["id"], other["id"]],
+    }
     changed = await fleet.client.patch(path, json=patch, headers=good)
     body = body_of(changed)
     assert (body["priority"], body["repo"], body["labels"]) == ("high", None, {})
-    assert body["max_attempts"] == 7
+    assert (body["max_attempts"], body["state"]) == (7, "blocked")
+    assert body["required_capabilities"] == ["docker", "gpu"]
+    assert body["depends_on"] == [other["id"]]
     assert body["payload"] == job["payload"]
     assert changed.headers["etag"] == f'"{body["version"]}"' != good["If-Match"]
     stale = await fleet.client.patch(path, json=change, headers=good)
@@ -210,6 +220,26 @@ async def test_bodies_are_strict(fleet: Fleet) -> None:
         errors = problem_of(response, 422, "invalid-request")["errors"]
         assert [each["field"] for each in errors] == [field], body
         assert all(each["message"] for each in errors)
+
+
+async def test_numbers_and_depths_that_nothing_can_hold(fleet: Fleet) -> None:
+    for content, field in (
+        (b"[" * 20_000, "body"),
+        (b'{"kind": "t", "payload": ' + b'{"a":' * 20_000, "body"),
+        (b'{"kind": "t", "payload": {"a": NaN}}', "payload.a"),
+        (b'{"kind": "t", "payload": {"a": [1e999]}}', "payload.a[0]"),
+        (b'{"kind": "t", "payload": {"a": -Infinity}}', "payload.a"),
+        (b'{"kind": "t", "timeout_s": 99999999999999999999}', "timeout_s"),
+        (b'{"kind": "t", "payload": {"\\ud800": 1}}', "payload.\\ud800"),
+        (b'{"kind": "t"', "body"),
+        (b"\xff\xfe", "body"),
+    ):
+        response = await fleet.client.post("/jobs", content=content)
+        errors = problem_of(response, 422, "invalid-request")["errors"]
+        assert [each["field"] for each in errors] == [field], content[:40]
+    fine = {"kind": "t", "payload": {"a": [-0.0, 1e308, 2**63, "😀", {"": None}]}}
+    job = body_of(await fleet.client.post("/jobs", json=fine))
+    assert body_of(await fleet.client.get(f"/jobs/{job['id']}"))["payload"] == fine["payload"]
 
 
 async def test_content_types(fleet: Fleet) -> None:

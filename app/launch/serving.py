@@ -43,12 +43,22 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(settings: Settings, listener: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
-    """Serve for as long as the block lasts; then answer whoever waits, and end.
+    """Serve a coordinator for as long as the block lasts; then answer whoever waits, and end.
 
     Yields:
         The server at work, which ends before the block only if it fell.
     """
-    app = create_app(settings)
+    async with serving_app(create_app(settings), listener) as server:
+        yield server
+
+
+@asynccontextmanager
+async def serving_app(app: FastAPI, listener: socket.socket) -> AsyncIterator[asyncio.Task[None]]:
+    """As :func:`serving`, for any application: benchmarks serve an empty one in the same way.
+
+    Yields:
+        The server at work.
+    """
     server = _Server(app)
     listen(listener)
     task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -261,5 +261,5 @@ def test_the_stored_state_equals_the_plain_rule(database_url: str) -> None:
             def __init__(self) -> None:
                 super().__init__(db, runner)
 
-        run_state_machine_as_test(Bound, settings=settings(stateful_step_count=25, max_examples=50))
+        run_state_machine_as_test(Bound, settings=settings(stateful_step_count=25, max_examples=30))
         runner.run(db.close())

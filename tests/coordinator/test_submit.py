@@ -5,13 +5,15 @@ from datetime import timedelta
 
 import pytest
 
+from app.coordinator.prospects import warnings_for
 from app.coordinator.submit import Submitted, submit
 from app.errors import DependencyCycle, UnknownDependency
-from app.fleet import IfParentFails, JobClass, JobId, JobSpec, JobState
+from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobSpec, JobState
 from app.runtime.ids import new_id
 from app.store import classes
 from app.store.session import Database, Limits
 from app.store.wake import CHANNEL
+from tests.strategies import NOW, make_factory
 from tests.support.factories import OPS, database_now, register
 from tests.support.jobs import (
     CLIENT,
@@ -251,3 +253,8 @@ class TestProspects:
         async with db.connection() as conn:
             await conn.execute("update factory set drain_until = now() - interval '1 second'")
         assert await self.warnings(db) == ()
+
+    def test_a_factory_that_failed_the_job_does_not_count(self) -> None:
+        excluding = JobClass(excluded=frozenset({FactoryId("f1")}))
+        (warning,) = warnings_for(excluding, [make_factory(id=FactoryId("f1"))], NOW)
+        assert warning == "Every factory that could take it is excluded."

@@ -9,7 +9,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test test-fast check fmt openapi lock clean
+.PHONY: help install run test test-fast check fmt bench openapi lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ check: install ## Lint, format check, types, import contracts, dependencies, arc
 fmt: install ## Format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: install ## Measure the floors, then the service; options: make bench ARGS="--help"
+	$(BIN)/python -m tests.bench $(ARGS)
 
 openapi: install ## Write the contract, openapi/openapi.json, from the application
 	$(BIN)/python -m app openapi --output openapi/openapi.json

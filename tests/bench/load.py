@@ -12,6 +12,7 @@ from tests.bench.figures import Figure, Processes, percentile
 from tests.bench.http import Answer, Exchange, Script
 
 _CONNECT_AT_ONCE = 200
+_GRACE_S = 5.0
 
 
 async def _at_once() -> None:
@@ -58,6 +59,7 @@ class Load:
         self._over = over
         self._exchanges: list[Exchange] = []
         self._unfinished = 0
+        self._ended = asyncio.Event()
         self._stopped = False
         self._error: Exception | None = None
 
@@ -76,13 +78,15 @@ class Load:
                 exchange.send(next(script))
             await between()
 
-    def stop(self) -> None:
-        """Hang up, whatever is under way.
+    async def stop(self, *, grace_s: float = 0.0) -> None:
+        """Ask nothing more, await what is under way for so long, and hang up.
 
         Raises:
             Exception: what went wrong in a script or on a connection.
         """
         self._stopped = True
+        if self._error is None:
+            await set_within(self._ended, grace_s)
         for each in self._exchanges:
             each.close()
         if self._error is not None:
@@ -91,6 +95,7 @@ class Load:
     async def _connect(self, script: Script) -> Exchange:
         def answered(answer: Answer) -> None:
             if self._stopped:
+                self._finished()
                 return
             try:
                 exchange.send(script.send(answer))
@@ -110,6 +115,7 @@ class Load:
         self._unfinished -= 1
         if not self._unfinished:
             self._over.set()
+            self._ended.set()
 
     def _failed(self, error: Exception) -> None:
         self._error = self._error or error
@@ -170,7 +176,6 @@ async def drive(
     try:
         await load.begin(scripts(tally))
         if timing.warm_up_s and await set_within(tally.over, timing.warm_up_s):
-            load.stop()
             message = "nothing is left to measure after the warm-up: give it more jobs"
             raise RuntimeError(message)
         tally.restart()
@@ -184,7 +189,7 @@ async def drive(
         after = processes.read()
     finally:
         gc.enable()
-        load.stop()
+        await load.stop(grace_s=_GRACE_S)
     return Measured(tally=tally, elapsed_s=elapsed_s, shares=before.shares_until(after))
 
 

@@ -63,7 +63,7 @@ async def _wake_ups(fleet: Fleet, count: int) -> list[float]:
                 seconds.append(await answered.get() - sent_at)
     finally:
         submitter.close()
-        load.stop()
+        await load.stop()
     return seconds
 
 
@@ -113,7 +113,7 @@ async def _wait(stage: Stage, fleet: Fleet, admin_url: str) -> None:
         again = len(tally.samples("wait")) - again
     finally:
         probe.close()
-        load.stop()
+        await load.stop()
     elapsed_s = after.at - before.at
     rates = {
         name: (calls - calls_before.get(name, 0)) / elapsed_s for name, calls in calls_after.items()

@@ -60,6 +60,7 @@ class Metrics:
             ["tick"],
             registry=self.registry,
         )
+        self.last_success.labels("leases")  # there from the start: 0 until the first success
         self.leases = Counter(
             "fleet_leases",
             "Leases, by how they went on: renewed, settled, expired and so on.",

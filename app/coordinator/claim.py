@@ -138,6 +138,10 @@ async def choose(
     supply: dict[Group, Heads] = {}
     while depths:
         fetched = await claims.heads(conn, depths, catalog.classes)
+        # A group that has no ready job any more must not be remembered as it was: it would be asked
+        # for again, and again.
+        for group in depths:
+            supply.pop(group, None)
         supply.update((heads.group, heads) for heads in fetched)
         candidates = {job.id: job for heads in supply.values() for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)

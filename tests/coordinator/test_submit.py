@@ -256,5 +256,5 @@ class TestProspects:
 
     def test_a_factory_that_failed_the_job_does_not_count(self) -> None:
         excluding = JobClass(excluded=frozenset({FactoryId("f1")}))
-        (warning,) = warnings_for(excluding, [make_factory(id=FactoryId("f1"))], NOW)
+        (warning,) = warnings_for(excluding, [make_factory("f1")], NOW)
         assert warning == "Every factory that could take it is excluded."

@@ -68,5 +68,5 @@ async def test_a_deadlock_is_solved_by_its_victim(db: Database, *, within: bool)
 
     answers = await asyncio.gather(locked([one, two]), locked([two, one]))
     assert set(answers) == {"locked"}
-    assert len(tries) == 3
+    assert len(tries) > 2
     assert (await put(db)).version == 1

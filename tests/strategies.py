@@ -144,7 +144,7 @@ factory_ids = st.sampled_from(FACTORY_IDS)
 # clock that was set back must not break the scheduler.
 ages = st.builds(
     lambda hours, seconds: timedelta(hours=hours, seconds=seconds),
-    st.integers(min_value=-1, max_value=40),
+    st.integers(min_value=-1, max_value=60),
     st.sampled_from((-1, 0, 1)),
 )
 past_ages = ages.filter(lambda age: age >= timedelta(0))
@@ -219,6 +219,12 @@ def queues(
     return st.lists(of, max_size=max_size, unique_by=lambda job: job.id)
 
 
+crowded_queues = st.lists(job_classes, min_size=1, max_size=4).flatmap(
+    lambda classes: queues(ready_jobs(st.sampled_from(classes)), max_size=25)
+)
+"""Queues of few classes with many jobs each, so that only age, repo and tie-breaks differ."""
+
+
 open_factories = st.builds(
     Factory,
     id=factory_ids,
@@ -270,6 +276,28 @@ def crowds(
         fleets(of, min_size=min_size),
         st.lists(st.integers(1, 4), min_size=len(FACTORY_IDS), max_size=len(FACTORY_IDS)),
     )
+
+
+@st.composite
+def alike_crowds(draw: st.DrawFn) -> list[Seeker]:
+    """Factories that offer the same and wait: only load, health and service tell them apart."""
+    one = draw(open_factories)
+    varied = draw(fleets(min_size=2))
+    return [
+        Seeker(
+            factory=replace(
+                one,
+                id=other.id,
+                health=other.health,
+                external_load=other.external_load,
+                last_served_at=other.last_served_at,
+                seat_limit=4,
+                seats_used=0,
+            ),
+            max_jobs=draw(st.integers(1, 4)),
+        )
+        for other in varied
+    ]
 
 
 def _holders(locks: Iterable[str]) -> dict[str, LockHolder]:

@@ -146,6 +146,8 @@ def test_a_leased_job_does_not_wait_for_its_own_lock() -> None:
 
     assert only(job_rejections(job, make_context(merge=job_id(3)))).reason is Reason.NOT_READY
     assert len(job_rejections(job, make_context(merge=job_id(4)))) == 2
+    ready = replace(job, state=JobState.READY)
+    assert only(job_rejections(ready, make_context(merge=job_id(3)))).reason is Reason.LOCK_HELD
 
 
 def test_not_before_clears_by_itself() -> None:

@@ -77,14 +77,9 @@ def outcome(picks: tuple[Pick, ...]) -> list[tuple[str, Job, int]]:
     return [(pick.factory_id, pick.job, pick.score.total) for pick in picks]
 
 
-# Few classes with many jobs each, so that groups run out; small repos and locks overlap.
-crowded_classes = st.lists(some.job_classes, min_size=1, max_size=4)
-crowded_queues = crowded_classes.flatmap(
-    lambda classes: some.queues(some.ready_jobs(st.sampled_from(classes)), max_size=25)
+@given(
+    some.crowded_queues, some.crowds(some.factories), some.contexts, some.weights, st.integers(1, 3)
 )
-
-
-@given(crowded_queues, some.crowds(some.factories), some.contexts, some.weights, st.integers(1, 3))
 def test_matching_over_heads_equals_matching_over_all(
     queue: list[Job], crowd: list[Seeker], ctx: Context, weights: Weights, first: int
 ) -> None:
@@ -94,7 +89,7 @@ def test_matching_over_heads_equals_matching_over_all(
     assert len(set(served.deepened)) == len(served.deepened)
 
 
-@given(crowded_queues, some.crowds(min_size=1), some.contexts, some.weights)
+@given(some.crowded_queues, some.crowds(min_size=1), some.contexts, some.weights)
 def test_matching_over_heads_equals_matching_over_all_among_open_factories(
     queue: list[Job], crowd: list[Seeker], ctx: Context, weights: Weights
 ) -> None:
@@ -103,7 +98,16 @@ def test_matching_over_heads_equals_matching_over_all_among_open_factories(
     assert outcome(served.picks) == outcome(match(crowd, queue, ctx, weights))
 
 
-@given(crowded_queues, some.open_factories, some.weights)
+@given(some.crowded_queues, some.alike_crowds(), some.weights, st.integers(1, 2))
+def test_matching_over_heads_equals_matching_over_all_for_factories_that_are_alike(
+    queue: list[Job], crowd: list[Seeker], weights: Weights, first: int
+) -> None:
+    served = serve(Store(queue), crowd, CTX, weights, first)
+
+    assert outcome(served.picks) == outcome(match(crowd, queue, CTX, weights))
+
+
+@given(some.crowded_queues, some.open_factories, some.weights)
 def test_a_single_seat_is_decided_by_single_heads(
     queue: list[Job], factory: Factory, weights: Weights
 ) -> None:
@@ -113,7 +117,7 @@ def test_a_single_seat_is_decided_by_single_heads(
     assert outcome(served.picks) == outcome(match([make_seeker(factory)], queue, CTX, weights))
 
 
-@given(crowded_queues, some.crowds(min_size=1), some.contexts, st.data())
+@given(some.crowded_queues, some.crowds(min_size=1), some.contexts, st.data())
 def test_rows_lost_to_somebody_else_do_not_break_it(
     queue: list[Job], crowd: list[Seeker], ctx: Context, data: st.DataObject
 ) -> None:

@@ -47,6 +47,15 @@ def test_match_agrees_with_the_oracle_among_factories_that_may_claim(
     assert given_out(picks) == [one[:2] for one in oracle.naive_match(crowd, queue, CTX, weights)]
 
 
+@given(some.alike_crowds(), some.crowded_queues, some.weights)
+def test_match_agrees_with_the_oracle_where_only_load_health_and_service_differ(
+    crowd: list[Seeker], queue: list[Job], weights: Weights
+) -> None:
+    picks = match(crowd, queue, CTX, weights)
+
+    assert given_out(picks) == [one[:2] for one in oracle.naive_match(crowd, queue, CTX, weights)]
+
+
 @given(some.open_factories, st.integers(1, 5), some.queues(), some.contexts, some.weights)
 def test_match_with_one_factory_is_select_repeated(
     factory: Factory, max_jobs: int, queue: list[Job], ctx: Context, weights: Weights
@@ -125,10 +134,10 @@ def test_a_pick_records_what_it_was_chosen_over(crowd: list[Seeker], queue: list
         fleet[pick.factory_id] = replace(factory, seats_used=factory.seats_used + 1)
         assert pick.score == score_candidate(pick.job, factory, CTX)
         assert pick.rank >= 1
-        totals = [pick.score.total, *(other.score.total for other in pick.runners_up)]
+        totals = [pick.score.total, *(other.total for other in pick.runners_up)]
         assert totals == sorted(totals, reverse=True)
         for other in pick.runners_up:
-            assert other.score == score_candidate(other.job, factory, CTX)
+            assert other.total == score_candidate(other.job, factory, CTX).total
             assert not oracle.reasons(other.job, factory, CTX)
         assert pick.margin == (totals[0] - totals[1] if pick.runners_up else None)
 
@@ -163,6 +172,20 @@ def test_load_spreads_jobs_that_suit_all_alike() -> None:
     jobs = [make_job(number) for number in range(1, 5)]
 
     assert [pick.factory_id for pick in match(crowd, jobs, CTX)] == ["f1", "f2", "f1", "f2"]
+
+
+def test_a_pick_makes_its_factory_busier_for_the_next() -> None:
+    idle = make_factory("f1", seat_limit=2)
+    busy = make_factory("f2", external_load=1, last_served_at=NOW)
+    jobs = [make_job(number) for number in range(1, 4)]
+
+    picks = match([make_seeker(idle, 2), make_seeker(busy)], jobs, CTX)
+
+    assert [(pick.factory_id, pick.score.percents.load) for pick in picks] == [
+        ("f1", 100),
+        ("f2", 50),
+        ("f1", 50),
+    ]
 
 
 def test_equal_factories_are_served_in_the_order_of_their_last_service() -> None:

@@ -135,6 +135,15 @@ def test_every_theorem_stands_on_the_brink() -> None:
     assert theorems_broken(NO_WEIGHTS) == tuple(Theorem)
 
 
+def test_theorems_need_more_than_a_draw() -> None:
+    """Where gain and loss are equal, a tie-break would decide: the theorem is broken."""
+    assert theorems_broken(Weights(cost=5, starvation=5)) == (Theorem.NO_STARVATION,)
+    assert theorems_broken(Weights(capability=1, affinity=0, cost=10, starvation=18)) == (
+        Theorem.OVER_BUDGET_IS_LAST,
+    )
+    assert theorems_broken(Weights(health=4, load=2)) == (Theorem.HEALTH_OUTWEIGHS_IDLENESS,)
+
+
 def witnesses(weights: Weights) -> dict[Theorem, bool]:
     """For each theorem, whether it fails for the pair that comes closest to breaking it."""
     # The engine is itself something offered, so fit and affinity are at their best together only

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.eligibility import Reason, Rejection
 from app.fleet import Context, Factory, Job, JobClass, JobId, Json, JsonObject
-from app.scheduler import DEFAULT_WEIGHTS, Pick, Ranked, Score, Terms, Weights
+from app.scheduler import DEFAULT_WEIGHTS, Pick, Score, Terms, Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def decision_record(
         "factory": factory_facts(factory),
         "rank": pick.rank,
         "margin": pick.margin,
-        "picked": _candidate(Ranked(job=pick.job, score=pick.score)),
-        "runners_up": [_candidate(each) for each in pick.runners_up],
+        "picked": _candidate(pick.job) | {"score": score_document(pick.score)},
+        "runners_up": [_candidate(each.job) | {"total": each.total} for each in pick.runners_up],
         "lost": [
             {
                 "job_id": str(each.job_id),
@@ -199,15 +199,13 @@ def _holder(rejection: Rejection) -> str:
     return f"{holder.job_id}" + (f" at {holder.factory_id}" if holder.factory_id else "")
 
 
-def _candidate(ranked: Ranked) -> JsonObject:
-    job: Job = ranked.job
+def _candidate(job: Job) -> JsonObject:
     return {
         "job_id": str(job.id),
         "version": job.version,
         "created_at": job.created_at.isoformat(),
         "repo": job.repo,
         "class": class_facts(job.job_class),
-        "score": score_document(ranked.score),
     }
 
 

@@ -59,8 +59,8 @@ Where the candidates come from, if a million are ready, is the matter of :mod:`a
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
+from app.bidding import Camp, camps
 from app.eligibility import (
     ClearsWhen,
     Reason,
@@ -79,11 +79,10 @@ from app.scoring import (
     Theorem,
     Weights,
     score_candidate,
-    standing_score,
     theorems_broken,
     tie_break,
 )
-from app.wishlist import Pool, WishList, make_pool, wishes_of
+from app.wishlist import Pool, make_pool
 
 __all__ = [
     "DEFAULT_WEIGHTS",
@@ -92,6 +91,7 @@ __all__ = [
     "Ranked",
     "Reason",
     "Rejection",
+    "RunnerUp",
     "Score",
     "Seeker",
     "Terms",
@@ -112,7 +112,6 @@ __all__ = [
 ]
 
 RUNNERS_UP_MAX = 3
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +136,14 @@ class Seeker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerUp:
+    """A job that a factory would have got next, and the total it would have scored."""
+
+    job: Job
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pick:
     """One job given to one factory, with what the decision record keeps of the choice.
 
@@ -149,12 +156,12 @@ class Pick:
     job: Job
     score: Score
     rank: int
-    runners_up: tuple[Ranked, ...] = ()
+    runners_up: tuple[RunnerUp, ...] = ()
 
     @property
     def margin(self) -> int | None:
         """By how much it outscored the next best; 0 if a tie-break decided."""
-        return self.score.total - self.runners_up[0].score.total if self.runners_up else None
+        return self.score.total - self.runners_up[0].total if self.runners_up else None
 
 
 def rank(
@@ -194,14 +201,14 @@ def match(
     With one seeker it is :func:`select_job`, repeated.
     """
     pool = make_pool(candidates, ctx, weights)
-    bidders = _bidders(seekers, pool, ctx, weights)
+    able = ((seeker.factory, seeker.wanted) for seeker in open_seekers(seekers, ctx))
+    bidding = camps(able, pool, weights)
     gone: set[int] = set()
     picks: list[Pick] = []
-    while (winner := _best(bidders, gone)) is not None:
-        place = winner.wishes.top
-        picks.append(_pick(winner, pool, gone, ctx, weights))
-        gone.update(pool.claimed_with(place))
-        winner.serve(len(picks), weights)
+    while (camp := _best(bidding, gone)) is not None:
+        picks.append(_pick(camp, pool, gone, ctx, weights))
+        gone.update(pool.claimed_with(camp.wishes.top))
+        camp.serve(len(picks), weights)
     return tuple(picks)
 
 
@@ -219,66 +226,21 @@ def open_seekers(seekers: Iterable[Seeker], ctx: Context) -> tuple[Seeker, ...]:
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Bidder:
-    """A factory in the course of one match; the only thing here that changes."""
-
-    factory: Factory
-    wanted: int
-    wishes: WishList
-    served: tuple[int, datetime, int]
-    standing: int
-
-    def bid(self) -> tuple[int, int, tuple[int, datetime, int], FactoryId]:
-        """The order of its best pair among all pairs, smallest first."""
-        total = self.wishes.top_score + self.standing
-        return (-total, self.wishes.top, self.served, self.factory.id)
-
-    def serve(self, ordinal: int, weights: Weights) -> None:
-        """Count one more job on it, and let those come first who were served before."""
-        self.factory = replace(self.factory, seats_used=self.factory.seats_used + 1)
-        self.wanted -= 1
-        self.served = (2, _NEVER, ordinal)
-        self.standing = standing_score(self.factory, weights)
+def _best(bidding: Iterable[Camp], gone: Collection[int]) -> Camp | None:
+    open_camps = (camp for camp in bidding if camp.turns and camp.wishes.skip(gone))
+    return min(open_camps, key=Camp.bid, default=None)
 
 
-def _bidders(
-    seekers: Iterable[Seeker], pool: Pool, ctx: Context, weights: Weights
-) -> tuple[_Bidder, ...]:
-    return tuple(
-        _Bidder(
-            factory=seeker.factory,
-            wanted=seeker.wanted,
-            wishes=wishes_of(seeker.factory, pool, weights),
-            served=_served(seeker.factory),
-            standing=standing_score(seeker.factory, weights),
-        )
-        for seeker in open_seekers(seekers, ctx)
-    )
-
-
-def _served(factory: Factory) -> tuple[int, datetime, int]:
-    if factory.last_served_at is None:
-        return (0, _NEVER, 0)
-    return (1, factory.last_served_at, 0)
-
-
-def _best(bidders: Iterable[_Bidder], gone: Collection[int]) -> _Bidder | None:
-    bidding = (one for one in bidders if one.wanted > 0 and one.wishes.skip(gone))
-    return min(bidding, key=_Bidder.bid, default=None)
-
-
-def _pick(
-    winner: _Bidder, pool: Pool, gone: Collection[int], ctx: Context, weights: Weights
-) -> Pick:
-    best, *others = (
-        Ranked(job=job, score=score_candidate(job, winner.factory, ctx, weights))
-        for job in (pool.jobs[place] for place in winner.wishes.next_free(gone, 1 + RUNNERS_UP_MAX))
-    )
+def _pick(camp: Camp, pool: Pool, gone: Collection[int], ctx: Context, weights: Weights) -> Pick:
+    (_, winner), wishes = camp.turns[0], camp.wishes
+    job = pool.jobs[wishes.top]
+    others = wishes.next_free(gone, 1 + RUNNERS_UP_MAX)[1:]
     return Pick(
         factory_id=winner.factory.id,
-        job=best.job,
-        score=best.score,
-        rank=winner.wishes.cursor + 1,
-        runners_up=tuple(others),
+        job=job,
+        score=score_candidate(job, winner.factory, ctx, weights),
+        rank=wishes.cursor + 1,
+        runners_up=tuple(
+            RunnerUp(job=pool.jobs[place], total=score + winner.standing) for place, score in others
+        ),
     )

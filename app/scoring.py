@@ -65,7 +65,14 @@ class Terms:
 
     def as_dict(self) -> dict[str, int]:
         """The terms by name, in the order of the formula."""
-        return asdict(self)
+        return {
+            "capability_fit": self.capability_fit,
+            "affinity": self.affinity,
+            "load": self.load,
+            "cost_fit": self.cost_fit,
+            "health": self.health,
+            "starvation_penalty": self.starvation_penalty,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,12 @@ The score in a wish leaves out load and health, which are the same for all jobs 
 is why a list stays in order while its factory gets busier.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from app.eligibility import job_rejections, may_ever_take
-from app.fleet import Context, Factory, Job, JobClass
+from app.fleet import Context, CostClass, Factory, FactoryId, Job, JobClass
 from app.scoring import (
     WARM_REPO,
     Weights,
@@ -24,6 +23,10 @@ from app.scoring import (
     tie_break,
     within_ceiling,
 )
+
+Profile: TypeAlias = tuple[
+    frozenset[str], frozenset[str], frozenset[str], CostClass, FactoryId | None
+]
 
 
 class Entry(NamedTuple):
@@ -42,6 +45,17 @@ class Pool:
     jobs: tuple[Job, ...]
     classes: tuple[tuple[JobClass, tuple[Entry, ...]], ...]
     places_by_lock: dict[str, tuple[int, ...]]
+    excluded: frozenset[FactoryId]
+
+    def profile(self, factory: Factory) -> Profile:
+        """What decides a factory's wishes: those with equal profiles wish for the same."""
+        return (
+            factory.capabilities,
+            factory.engines,
+            factory.warm_repos,
+            factory.cost_ceiling,
+            factory.id if factory.id in self.excluded else None,
+        )
 
     def claimed_with(self, place: int) -> tuple[int, ...]:
         """The places that are gone when the job at ``place`` is taken: its own, its lock's."""
@@ -73,10 +87,16 @@ class WishList:
             self.cursor += 1
         return self.cursor < len(self.wishes)
 
-    def next_free(self, gone: Collection[int], limit: int) -> Iterator[int]:
-        """The places of the next ``limit`` wishes that are not ``gone``."""
-        left = (self.wishes[index] % self.size for index in range(self.cursor, len(self.wishes)))
-        return islice((place for place in left if place not in gone), limit)
+    def next_free(self, gone: Collection[int], limit: int) -> list[tuple[int, int]]:
+        """The next ``limit`` wishes that are not ``gone``: their places and scores."""
+        free: list[tuple[int, int]] = []
+        for index in range(self.cursor, len(self.wishes)):
+            score, place = divmod(self.wishes[index], self.size)
+            if place not in gone:
+                free.append((place, -score))
+                if len(free) == limit:
+                    break
+        return free
 
 
 def make_pool(candidates: Iterable[Job], ctx: Context, weights: Weights) -> Pool:
@@ -104,6 +124,7 @@ def make_pool(candidates: Iterable[Job], ctx: Context, weights: Weights) -> Pool
             (jobs[entries[0].place].job_class, tuple(entries)) for entries in members.values()
         ),
         places_by_lock={lock: tuple(places) for lock, places in locks.items()},
+        excluded=frozenset().union(*(job.job_class.excluded for job in jobs)),
     )
 
 

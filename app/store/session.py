@@ -120,6 +120,9 @@ def reachable() -> Iterator[None]:
     try:
         yield
     except CONNECTION_LOST as error:
+        if isinstance(error, asyncpg.InterfaceError) and "clos" not in str(error):
+            # The driver says so too of arguments that do not fit: a fault of ours, no outage.
+            raise
         detail = "The database cannot be reached, or is too busy to answer in time."
         raise Unavailable(detail, retry_after_s=RETRY_AFTER_S) from error
 

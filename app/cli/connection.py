@@ -7,6 +7,7 @@ the usual data folder.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -37,22 +38,25 @@ class Connection:
     """What is known on this machine about its coordinator."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
-        """Read the environment and ``fleet.json``."""
+        """Read the environment; ``fleet.json`` is read when it is needed."""
         settings = ClientSettings()
         if data_dir is not None:
             settings = settings.model_copy(update={"url": None, "token": None})
         self.settings = settings
         self.data_dir = (data_dir or settings.data_dir).expanduser()
-        known = settings.url is not None and settings.token is not None
-        self._file = None if known else read_fleet_file(self.data_dir)
 
-    @property
+    @cached_property
     def file(self) -> FleetFile | None:
-        """``fleet.json``, unless the environment names another coordinator."""
+        """``fleet.json``, unless the environment names another coordinator.
+
+        Raises:
+            CliError: there is one that cannot be read.
+        """
+        found = read_fleet_file(self.data_dir)
         url = self.settings.url
-        if self._file is None or (url is not None and not _same(url, self._file.url)):
+        if found is None or (url is not None and not _same(url, found.url)):
             return None
-        return self._file
+        return found
 
     @property
     def url(self) -> str:

@@ -16,12 +16,29 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
 from app.cli.connection import Connection, DataDir
 from app.cli.errors import CliError
+from app.cli.factory_flags import (
+    Account,
+    Capability,
+    Ceiling,
+    Cwd,
+    Engine,
+    Exec,
+    FactoryId,
+    Grace,
+    Label,
+    LeaseS,
+    ReportAsJson,
+    Seats,
+    UntilStdinCloses,
+    WaitS,
+    WarmRepo,
+)
 from app.cli.factory_report import Reporter
 from app.cli.factory_token import check_token_source, factory_token
 from app.fleet import CostClass, Json
@@ -44,35 +61,21 @@ def _only_group() -> None:
 @factory.command()
 def run(  # noqa: PLR0913 - a flag is an argument
     *,
-    factory_id: Annotated[str, typer.Option("--id", help="Its id.")],
-    command: Annotated[
-        str, typer.Option("--exec", metavar="CMD", help="What to run for each job; no shell.")
-    ],
-    capability: Annotated[
-        list[str] | None, typer.Option(help="What it can do; repeatable.")
-    ] = None,
-    engine: Annotated[list[str] | None, typer.Option(help="An engine it has; repeatable.")] = None,
-    warm_repo: Annotated[
-        list[str] | None, typer.Option(help="A repository it has a clone of; repeatable.")
-    ] = None,
-    cost_ceiling: Annotated[
-        CostClass, typer.Option(help="What its jobs are meant to cost at most.")
-    ] = CostClass.HIGH,
-    seats: Annotated[int, typer.Option(min=1, max=1000, help="Jobs at a time.")] = 1,
-    account: Annotated[str | None, typer.Option(help="The provider account it uses.")] = None,
-    label: Annotated[list[str] | None, typer.Option(help="name=value; repeatable.")] = None,
-    cwd: Annotated[
-        Path | None, typer.Option(help="Folder of jobs whose payload names none.")
-    ] = None,
-    lease_s: Annotated[int, typer.Option(min=5, max=86_400, help="Length of a lease.")] = 60,
-    wait_s: Annotated[int, typer.Option(min=0, max=60, help="Length of a wait for work.")] = 50,
-    grace: Annotated[
-        float, typer.Option(min=0, help="Seconds that jobs may go on once it is told to stop.")
-    ] = 0.0,
-    until_stdin_closes: Annotated[
-        bool, typer.Option("--until-stdin-closes", help="Stop with whoever started it.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Report as lines of JSON.")] = False,
+    factory_id: FactoryId,
+    command: Exec,
+    capability: Capability = None,
+    engine: Engine = None,
+    warm_repo: WarmRepo = None,
+    cost_ceiling: Ceiling = CostClass.HIGH,
+    seats: Seats = 1,
+    account: Account = None,
+    label: Label = None,
+    cwd: Cwd = None,
+    lease_s: LeaseS = 60,
+    wait_s: WaitS = 50,
+    grace: Grace = 0.0,
+    until_stdin_closes: UntilStdinCloses = False,
+    as_json: ReportAsJson = False,
     data_dir: DataDir = None,
 ) -> None:
     """Register, claim, run a command per job, heartbeat, report; until SIGTERM or Ctrl-C.

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -12,6 +12,29 @@ from pydantic import BaseModel, ValidationError
 from app.cli.connection import AsJson, DataDir, ask
 from app.cli.durations import duration_s
 from app.cli.errors import CliError, NobodyCanTakeItError
+from app.cli.job_flags import (
+    After,
+    Capability,
+    Cost,
+    Cwd,
+    DedupeKey,
+    Engine,
+    IdempotencyKey,
+    IfParentFails,
+    JobFile,
+    JsonFile,
+    Kind,
+    Label,
+    Lock,
+    MaxAttempts,
+    Payload,
+    Priority,
+    Prompt,
+    Repo,
+    RunAfter,
+    Timeout,
+    Yolo,
+)
 from app.cli.jobfile import JobFileError, parse_job_file, require_yolo
 from app.cli.screen import emit_json, warn
 from app.fleet import Json, JsonObject
@@ -23,41 +46,27 @@ _STDIN: Final = "-"
 
 def submit(  # noqa: PLR0913 - a flag is an argument
     *,
-    file: Annotated[
-        Path | None, typer.Argument(help="Markdown file with front matter; - reads standard input.")
-    ] = None,
-    json_file: Annotated[
-        str | None,
-        typer.Option(help="A job, or a list of jobs as a batch, in JSON; - reads standard input."),
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help="What sort of work it is.")] = None,
-    repo: Annotated[str | None, typer.Option(help="The repository it works on.")] = None,
-    prompt: Annotated[str | None, typer.Option(help="The prompt, for the payload.")] = None,
-    payload: Annotated[str | None, typer.Option(help="The payload, a JSON object.")] = None,
-    cwd: Annotated[str | None, typer.Option(help="Where it runs, for the payload.")] = None,
-    yolo: Annotated[
-        bool | None,
-        typer.Option("--yolo/--no-yolo", help="For the payload; and a required capability."),
-    ] = None,
-    engine: Annotated[str | None, typer.Option(help="The engine it prefers.")] = None,
-    capability: Annotated[
-        list[str] | None, typer.Option(help="What a factory must offer; repeatable.")
-    ] = None,
-    priority: Annotated[str | None, typer.Option(help="critical, high, normal or low.")] = None,
-    cost: Annotated[str | None, typer.Option(help="low, medium or high.")] = None,
-    lock: Annotated[str | None, typer.Option(help="Held by one running job at a time.")] = None,
-    after: Annotated[
-        list[str] | None, typer.Option(help="Id of a job that must end first; repeatable.")
-    ] = None,
-    if_parent_fails: Annotated[str | None, typer.Option(help="cancel or run.")] = None,
-    run_after: Annotated[str | None, typer.Option(help="Not before this time.")] = None,
-    timeout: Annotated[str | None, typer.Option(help="Limit of one attempt, such as 4h.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(help="Attempts before it is dead.")] = None,
-    dedupe_key: Annotated[str | None, typer.Option(help="Submit it once under this key.")] = None,
-    label: Annotated[list[str] | None, typer.Option(help="name=value; repeatable.")] = None,
-    idempotency_key: Annotated[
-        str | None, typer.Option(help="Makes repeating this very command harmless.")
-    ] = None,
+    file: JobFile = None,
+    json_file: JsonFile = None,
+    kind: Kind = None,
+    repo: Repo = None,
+    prompt: Prompt = None,
+    payload: Payload = None,
+    cwd: Cwd = None,
+    yolo: Yolo = None,
+    engine: Engine = None,
+    capability: Capability = None,
+    priority: Priority = None,
+    cost: Cost = None,
+    lock: Lock = None,
+    after: After = None,
+    if_parent_fails: IfParentFails = None,
+    run_after: RunAfter = None,
+    timeout: Timeout = None,
+    max_attempts: MaxAttempts = None,
+    dedupe_key: DedupeKey = None,
+    label: Label = None,
+    idempotency_key: IdempotencyKey = None,
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -65,7 +74,6 @@ def submit(  # noqa: PLR0913 - a flag is an argument
 
     Exit code 0: accepted. 1: not accepted. 2: accepted, but nobody known could ever take it.
     """
-    document = _document(file, json_file)
     flags: dict[str, Json] = {
         "kind": kind,
         "repo": repo,
@@ -82,18 +90,24 @@ def submit(  # noqa: PLR0913 - a flag is an argument
         "dedupe_key": dedupe_key,
         "labels": _labels(label),
     }
-    for_payload: dict[str, Json] = {"prompt": prompt, "cwd": cwd, "yolo": yolo}
-    given = {name: value for name, value in flags.items() if value is not None}
-    extra = {name: value for name, value in for_payload.items() if value is not None}
-    if isinstance(document, list):
-        if given or extra or payload:
-            message = "flags describe one job, and the JSON is a list of jobs"
-            raise CliError(message)
-        answer = _send(_valid(JobBatch, {"jobs": document}), idempotency_key, data_dir)
-    else:
-        job = _merged(document, given, {**_payload(payload), **extra})
-        answer = _send(_valid(JobSubmit, job), idempotency_key, data_dir)
-    _show(answer, as_json=as_json)
+    extra: dict[str, Json] = {"prompt": prompt, "cwd": cwd, "yolo": yolo}
+    body = _body(_document(file, json_file), _given(flags), {**_payload(payload), **_given(extra)})
+    _show(_send(body, idempotency_key, data_dir), as_json=as_json)
+
+
+def _given(flags: Mapping[str, Json]) -> JsonObject:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _body(
+    document: JsonObject | list[Json], flags: JsonObject, payload: JsonObject
+) -> JobSubmit | JobBatch:
+    if not isinstance(document, list):
+        return _valid(JobSubmit, _merged(document, flags, payload))
+    if flags or payload:
+        message = "flags describe one job, and the JSON is a list of jobs"
+        raise CliError(message)
+    return _valid(JobBatch, {"jobs": document})
 
 
 def _document(file: Path | None, json_file: str | None) -> JsonObject | list[Json]:

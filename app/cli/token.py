@@ -35,14 +35,14 @@ def create(
 ) -> None:
     """Make a token and print it, this once.
 
-    The first token of a shared database is made right there: with FLEET_DATABASE_URL set, and no
-    coordinator or token known.
+    The first token of a shared database is made right there: with FLEET_DATABASE_URL set, and
+    neither FLEET_TOKEN nor --data-dir given.
     """
     expires_at = now_utc() + timedelta(seconds=_length_s(expires_in)) if expires_in else None
     connection = Connection(data_dir)
     shared_url = connection.settings.database_url
     wanted = TokenRequest(role=role, factory_id=factory, name=name, expires_at=expires_at)
-    if shared_url is not None and connection.settings.token is None and connection.file is None:
+    if shared_url is not None and connection.settings.token is None and data_dir is None:
         made = asyncio.run(_mint(shared_url, wanted))
     else:
         made = ask("ops", data_dir, lambda fleet: fleet.tokens.create(wanted))

@@ -28,7 +28,9 @@ from app.sdk.client import FleetClient
 from app.sdk.errors import FleetError, Problem
 from app.sdk.happenings import Happening, LoopEvent, Observer
 from app.sdk.leases import Claimed
+from app.sdk.pace import Pace
 from app.sdk.patience import Patience
+from app.sdk.tasks import end, first_of
 from app.sdk.transport import new_key
 from app.sdk.work import Handler, StopReason, Work
 from app.wire.claims import ClaimReply, ClaimRequest
@@ -88,9 +90,8 @@ class FactoryLoop:
         self._tasks: dict[Work, asyncio.Task[None]] = {}
         self._registered = asyncio.Event()
         self._seat_freed = asyncio.Event()
-        self._quicker = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._pace_s = _HEARTBEAT_S
+        self._pace = Pace(_HEARTBEAT_S)
         self._drained = False
         self._claim_key: str | None = None
         self._claiming: asyncio.Task[None] | None = None
@@ -108,10 +109,10 @@ class FactoryLoop:
         trace: TracebackType | None,
     ) -> None:
         self._tell(Happening.STOPPING)
-        await _end(self._claiming)
+        await end(self._claiming)
         await self._return_last_claim()
         await self._finish_work()
-        await _end(self._beating)
+        await end(self._beating)
         self._tell(Happening.STOPPED)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -190,8 +191,7 @@ class FactoryLoop:
         after = self._tasks.get(before) if before else None
         self._work[job_id] = work
         self._tasks[work] = asyncio.create_task(self._do(work, after), name=f"job {job_id}")
-        self._pace_s = min(self._pace_s, claim.lease.next_heartbeat_s)
-        self._quicker.set()
+        self._pace.at_least(claim.lease.next_heartbeat_s)
         return work
 
     async def _do(self, work: Work, after: asyncio.Task[None] | None) -> None:
@@ -209,43 +209,25 @@ class FactoryLoop:
     async def _finish_work(self) -> None:
         """Let jobs end within the grace, release the others, and report what can be reported."""
         if self._tasks and self._options.grace_s > 0:
-            hurried = asyncio.create_task(_happened(self._hurry))
-            ended = asyncio.create_task(_ended(list(self._tasks.values())))
-            await asyncio.wait(
-                [hurried, ended],
-                timeout=self._options.grace_s,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            await _end(hurried)
-            await _end(ended)
+            await first_of(self._hurry, list(self._tasks.values()), self._options.grace_s)
         for work in self._work.values():
             work.stop(StopReason.STOPPING)
         tasks = list(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=self._options.farewell_s)
         for task in tasks:
-            await _end(task)
+            await end(task)
 
     # --------------------------------------------------------------- signs of life
 
     async def _beat_for_ever(self) -> None:
         await self._registered.wait()
         while True:
-            await self._pause()
+            await self._pace.pause()
             held = list(self._work.values())
             answer = await self._known(lambda: self._beat(held))  # noqa: B023 - awaited here
-            self._pace_s = answer.next_heartbeat_s
+            self._pace.set(answer.next_heartbeat_s)
             self._heed(answer, {work.claim.job.id: work for work in held})
-
-    async def _pause(self) -> None:
-        """Wait for the next beat; a claim meanwhile may bring it nearer."""
-        clock = asyncio.get_running_loop().time
-        began = clock()
-        while (left_s := began + self._pace_s - clock()) > 0:
-            self._quicker.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left_s):
-                    await self._quicker.wait()
 
     async def _beat(self, held: list[Work]) -> HeartbeatReply:
         leases = [
@@ -292,17 +274,3 @@ class FactoryLoop:
 
 def _listed(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={count}" for name, count in reasons.items())
-
-
-async def _end(task: asyncio.Task[None] | None) -> None:
-    if task is not None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def _ended(tasks: list[asyncio.Task[None]]) -> None:
-    await asyncio.wait(tasks)
-
-
-async def _happened(event: asyncio.Event) -> None:
-    await event.wait()

@@ -120,8 +120,18 @@ _INCONSISTENT = """
     left join job b on b.id = l.holder_job and b.fence = l.holder_fence and b.fence_open
     where l.holder_job is not null and b.id is null
     union all
-    select 'nothing will wake it: ' || id
-    from job where wake_at is null and (state in ('leased', 'scheduled') or fence_open)
+    select 'nothing will wake it: ' || b.id
+    from job b
+    join job_class c on c.id = b.class_id
+    left join job_lock l on l.name = c.lock
+    where b.wake_at is null
+        and (
+            b.state in ('leased', 'scheduled')
+            or (
+                b.fence_open
+                and (c.lock is null or (l.holder_job, l.holder_fence) = (b.id, b.fence))
+            )
+        )
 """
 
 

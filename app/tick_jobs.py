@@ -10,11 +10,12 @@ that no registered factory could ever take, and that nobody has begun, is *withd
 so that work which nobody can do never holds a slot, a clone or a gate.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from app.fleet import CostClass, JobClass, JobRecord, JobState, Json, JsonObject, Priority
+from app.fleet import CostClass, Factory, JobClass, JobRecord, JobState, Json, JsonObject, Priority
 
 
 class JobKind(StrEnum):
@@ -121,6 +122,15 @@ def ending(job: JobReport | None, *, placeable: bool, now: datetime) -> Ending |
             return None
         case _:
             return Ending(end=End.WITHDRAWN, at=now, why="no registered factory may ever take it")
+
+
+def placeable(required: frozenset[str], factories: Iterable[Factory]) -> bool:
+    """Whether any registered factory may ever take a job that requires this.
+
+    Only a capability can be missing for good: a job is never kept away from the last factory that
+    offers what it requires (:func:`app.eligibility.exclusion_stands`).
+    """
+    return any(required <= factory.offered for factory in factories)
 
 
 def malformed(ended: Ending, complaint: Malformed) -> Ending:

@@ -9,8 +9,8 @@ from app.fleet import (
     JobState,
     Json,
 )
-from app.tick_jobs import End, JobReport, ending, number_of, text_of
-from tests.strategies import NOW, job_id
+from app.tick_jobs import End, JobReport, ending, number_of, placeable, text_of
+from tests.strategies import NOW, job_id, make_factory
 
 
 def test_a_report_is_read_off_the_stored_job() -> None:
@@ -79,6 +79,14 @@ def test_a_result_that_is_no_object_is_malformed(result: Json) -> None:
 
     assert found is not None
     assert (found.end, found.result) == (End.MALFORMED, None)
+
+
+def test_work_is_placeable_if_a_registered_factory_offers_what_it_requires() -> None:
+    docker = make_factory(capabilities=frozenset({"docker"}), engines=frozenset({"claude"}))
+
+    assert placeable(frozenset({"docker", "engine:claude"}), [make_factory("f2"), docker])
+    assert not placeable(frozenset({"gpu"}), [docker])
+    assert not placeable(frozenset(), [])
 
 
 def test_a_text_says_something_and_a_number_can_be_compared() -> None:

@@ -24,6 +24,7 @@ from app.wire.jobs import JobEventReply, JobPage, JobReply
 
 _REFRESH_S = 2.0
 _LONG = 60
+_WIDE = 130
 _STYLES = {
     JobState.LEASED: "cyan",
     JobState.SUCCEEDED: "green",
@@ -81,26 +82,26 @@ def uuid_of(text: str) -> UUID:
         raise CliError(message) from None
 
 
-def job_table(items: list[JobReply]) -> RenderableType:
-    """Lay out jobs, one a line."""
+def job_table(items: list[JobReply], *, wide: bool) -> RenderableType:
+    """Lay out jobs, one a line; a narrow screen gets what matters most."""
     now = now_utc()
-    rows = [
-        (
-            str(job.id),
-            job.kind,
-            Text(job.state, style=_STYLES.get(job.state, "")),
-            job.priority,
-            job.repo or "-",
-            job.factory_id or "-",
-            f"{job.attempts}/{job.max_attempts}",
-            ago(job.created_at, now),
-            _outcome(job),
-        )
-        for job in items
-    ]
-    columns = (
-        "id", "kind", "state", "priority", "repo", "factory", "attempts", "created", "outcome"
-    )  # fmt: skip
+    columns = ["id", "kind", "state", "factory", "created"]
+    if wide:
+        columns += ["repo", "priority", "attempts", "outcome"]
+    rows = []
+    for job in items:
+        cells = {
+            "id": str(job.id),
+            "kind": job.kind,
+            "state": Text(job.state, style=_STYLES.get(job.state, "")),
+            "factory": job.factory_id or "-",
+            "created": ago(job.created_at, now),
+            "repo": job.repo or "-",
+            "priority": job.priority,
+            "attempts": f"{job.attempts}/{job.max_attempts}",
+            "outcome": _outcome(job),
+        }
+        rows.append([cells[name] for name in columns])
     return table(columns, rows)
 
 
@@ -138,7 +139,7 @@ def _show(frames: Iterator[RenderableType], *, watch: bool) -> None:
 def _page(page: JobPage) -> RenderableType:
     if not page.items:
         return Text("no jobs")
-    shown = job_table(page.items)
+    shown = job_table(page.items, wide=console().width >= _WIDE)
     if page.next_cursor is None:
         return shown
     return Group(shown, Text(f"more: --cursor {page.next_cursor}", style="dim"))

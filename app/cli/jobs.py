@@ -90,7 +90,7 @@ def job_table(items: list[JobReply], *, wide: bool) -> RenderableType:
         columns += ["repo", "priority", "attempts", "outcome"]
     rows = []
     for job in items:
-        cells = {
+        cells: dict[str, str | Text] = {
             "id": str(job.id),
             "kind": job.kind,
             "state": Text(job.state, style=_STYLES.get(job.state, "")),

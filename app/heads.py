@@ -88,18 +88,20 @@ def run_out(
     """The groups that must be fetched deeper before ``picks`` can be trusted; none: they are exact.
 
     Each comes with the number of rows that is deep enough for this batch whatever else is fetched,
-    so no group is named twice.
+    so no group is named twice. Those that ran out first come first: up to there the picks are
+    exact, and what they fetch may well spare the others, which ran out only because of it.
     """
     ledger = _Ledger.of(picks, open_seekers(seekers, ctx))
-    deeper: dict[Group, int] = {}
+    found: list[tuple[int, Group, int]] = []
     for heads in supply:
         if not heads.more or any(job.id not in ledger.picked_at for job in heads.jobs):
             continue
         job_class = classes[heads.group.class_id]
         last = max((ledger.picked_at[job.id] for job in heads.jobs), default=-1)
         if ledger.may_be_missed(job_class, heads.group.repo, last):
-            deeper[heads.group] = 1 if job_class.lock else ledger.demand(job_class)
-    return deeper
+            found.append((last, heads.group, 1 if job_class.lock else ledger.demand(job_class)))
+    found.sort(key=lambda each: each[0])
+    return {group: depth for _, group, depth in found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

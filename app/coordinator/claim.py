@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 from app import explanation
@@ -25,6 +26,10 @@ from app.store.session import Connection
 
 ROUNDS_MAX = 50
 """How often a batch goes on after losing picks, before its rest is told to come back."""
+
+
+REFILLS_MAX = 4
+"""How many groups are fetched deeper at once: those that ran out first may spare the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +133,21 @@ async def _round(
 async def choose(
     conn: Connection, catalog: Catalog, seekers: Sequence[Seeker], ctx: Context
 ) -> tuple[Pick, ...]:
-    """Match over as few heads as give the same picks as all ready jobs would."""
+    """Match over as few heads as give the same picks as all ready jobs would.
+
+    How deep a group is fetched at first is a guess from the last batch; what runs out is fetched
+    deeper, the first ones first, until nothing that matters does.
+    """
     await catalog.refresh(conn)
     needed = classes_needed(catalog.classes, seekers, ctx)
-    depths: dict[Group, int] = {}
-    for class_id, repos in needed.items():
-        depths[Group(class_id=class_id)] = 1
-        depths.update((Group(class_id=class_id, repo=repo), 1) for repo in repos)
+    most = sum(seeker.wanted for seeker in seekers)
+    depths = {
+        group: catalog.depth(group, most)
+        for class_id, repos in needed.items()
+        for group in (Group(class_id=class_id), *(Group(class_id=class_id, repo=r) for r in repos))
+    }
     supply: dict[Group, Heads] = {}
+    picks: tuple[Pick, ...] = ()
     while depths:
         fetched = await claims.heads(conn, depths, catalog.classes)
         # A group that has no ready job any more must not be remembered as it was: it would be asked
@@ -145,10 +157,10 @@ async def choose(
         supply.update((heads.group, heads) for heads in fetched)
         candidates = {job.id: job for heads in supply.values() for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)
-        depths = run_out(supply.values(), picks, catalog.classes, seekers, ctx)
-        if not depths:
-            return picks
-    return ()
+        short = run_out(supply.values(), picks, catalog.classes, seekers, ctx)
+        depths = dict(islice(short.items(), REFILLS_MAX))
+    catalog.drained(supply.values(), picks)
+    return picks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,20 @@ def test_a_group_of_a_repo_matters_only_to_factories_where_it_is_warm() -> None:
     assert run_out([head], picks, store.classes, cold, CTX) == {}
 
 
+def test_what_ran_out_first_is_named_first() -> None:
+    """Up to there the picks can be trusted, and what it fetches may spare the rest."""
+    better = make_class(prefers_engine="claude")
+    jobs = [make_job(1), make_job(2), *(make_job(n, job_class=better) for n in (3, 4))]
+    store = Store(jobs)
+    supply = [store.fetch(Group(class_id=class_id), 1) for class_id in sorted(store.classes)]
+    crowd = [make_seeker(make_factory(seat_limit=3, engines=frozenset({"claude"})), 3)]
+
+    picks = match(crowd, [job for heads in supply for job in heads.jobs], CTX)
+    short = run_out(supply, picks, store.classes, crowd, CTX)
+
+    assert [store.classes[group.class_id] for group in short] == [better, make_class()]
+
+
 def test_a_full_batch_needs_nothing_more_though_its_last_pick_was_the_last_row() -> None:
     store, crowd = batch([make_job(number) for number in range(1, 4)], 1)
     head = store.fetch(Group(class_id=ClassId(0)), 1)

@@ -47,8 +47,9 @@ def test_next_free_passes_over_what_is_gone() -> None:
     wishes = wishes_of(make_factory(), pool, Weights())
 
     assert wishes.skip({0})
-    assert list(wishes.next_free({0, 2}, 2)) == [1, 3]
-    assert list(wishes.next_free({0, 2}, 9)) == [1, 3, 4]
+    assert [place for place, _ in wishes.next_free({0, 2}, 2)] == [1, 3]
+    assert [place for place, _ in wishes.next_free({0, 2}, 9)] == [1, 3, 4]
+    assert {score for _, score in wishes.next_free({0, 2}, 9)} == {wishes.top_score}
 
 
 def test_an_empty_pool_leaves_nothing_to_wish() -> None:

@@ -25,6 +25,13 @@ class Bidder:
     wanted: int
     served: tuple[int, datetime, int]
     standing: int
+    taken: int = 0
+
+    def as_it_stands(self) -> Factory:
+        """The factory, with what it took in this match counted as load."""
+        if not self.taken:
+            return self.factory
+        return replace(self.factory, seats_used=self.factory.seats_used + self.taken)
 
     def turn(self) -> tuple[int, tuple[int, datetime, int], FactoryId]:
         """The order among factories that want the same, smallest first; ids make it total."""
@@ -32,10 +39,10 @@ class Bidder:
 
     def serve(self, ordinal: int, weights: Weights) -> None:
         """Count one more job on it, and let those come first who were served before."""
-        self.factory = replace(self.factory, seats_used=self.factory.seats_used + 1)
+        self.taken += 1
         self.wanted -= 1
         self.served = (2, _NEVER, ordinal)
-        self.standing = standing_score(self.factory, weights)
+        self.standing = standing_score(self.factory, weights, busier=self.taken)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -133,6 +133,14 @@ def job_rejections(job: Job, ctx: Context) -> tuple[Rejection, ...]:
     )
 
 
+def free_to_take(job: Job, ctx: Context) -> bool:
+    """Whether :func:`job_rejections` is empty; of a job that is plainly ready, at a glance."""
+    plain = job.state is JobState.READY and not job.unfinished_parents
+    if plain and job.hold is None and job.run_after is None and job.job_class.lock is None:
+        return True
+    return not job_rejections(job, ctx)
+
+
 def pair_rejections(job_class: JobClass, factory: Factory) -> tuple[Rejection, ...]:
     """Why ``factory`` could never take a job of ``job_class``, as both are."""
     return _found(

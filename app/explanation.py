@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cache, lru_cache
 from typing import Any
 
 from app.eligibility import Reason, Rejection
@@ -45,7 +46,7 @@ def decision_record(
     """
     return {
         "now": ctx.now.isoformat(),
-        "weights": dict(asdict(weights)),
+        "weights": weights_document(weights),
         "factory": factory_facts(factory),
         "rank": pick.rank,
         "margin": pick.margin,
@@ -61,6 +62,12 @@ def decision_record(
             for each in lost
         ],
     }
+
+
+@cache
+def weights_document(weights: Weights) -> JsonObject:
+    """Return weights by name; the same object each time, so treat it as read-only."""
+    return dict(asdict(weights))
 
 
 def factory_facts(factory: Factory) -> JsonObject:
@@ -81,8 +88,12 @@ def factory_facts(factory: Factory) -> JsonObject:
     }
 
 
+@lru_cache(maxsize=4096)
 def class_facts(job_class: JobClass) -> JsonObject:
-    """Return the facts of a class: everything that eligibility and score depend on."""
+    """Return the facts of a class: everything that eligibility and score depend on.
+
+    The same object each time, so treat it as read-only.
+    """
     return {
         "required_capabilities": _sorted(job_class.required),
         "prefers_engine": job_class.prefers_engine,

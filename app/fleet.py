@@ -167,11 +167,12 @@ class Factory:
     cooldown_until: datetime | None = None
     last_seen_at: datetime | None = None
     last_served_at: datetime | None = None
+    offered: frozenset[str] = field(init=False, repr=False, compare=False)
+    """Its capabilities, and ``engine:<name>`` for each of its engines; worked out once."""
 
-    @property
-    def offered(self) -> frozenset[str]:
-        """Its capabilities, and ``engine:<name>`` for each of its engines."""
-        return self.capabilities | {ENGINE_PREFIX + engine for engine in self.engines}
+    def __post_init__(self) -> None:
+        engines = {ENGINE_PREFIX + engine for engine in self.engines}
+        object.__setattr__(self, "offered", self.capabilities | engines)
 
     @property
     def load(self) -> int:

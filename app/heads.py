@@ -31,7 +31,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.eligibility import may_ever_take
-from app.fleet import ClassId, Context, Job, JobClass, JobId
+from app.fleet import ClassId, Context, FactoryId, Job, JobClass, JobId
 from app.scheduler import Pick, Seeker, open_seekers
 
 
@@ -63,15 +63,18 @@ def classes_needed(
     Left out are classes that no seeker may take, and those whose lock is held. The repos are those
     warm at a seeker that may take the class; where it has no ready job there is nothing to fetch.
     """
-    able = [(seeker.factory, seeker.factory.offered) for seeker in open_seekers(seekers, ctx)]
+    crowds: dict[tuple[frozenset[str], frozenset[str]], set[FactoryId]] = {}
+    for seeker in open_seekers(seekers, ctx):
+        factory = seeker.factory
+        crowds.setdefault((factory.offered, factory.warm_repos), set()).add(factory.id)
     needed: dict[ClassId, frozenset[str]] = {}
     for class_id, job_class in classes.items():
         if job_class.lock is not None and job_class.lock in ctx.locks:
             continue
         warm = [
-            factory.warm_repos
-            for factory, offered in able
-            if may_ever_take(job_class, factory.id, offered)
+            warm_repos
+            for (offered, warm_repos), ids in crowds.items()
+            if job_class.required <= offered and not ids <= job_class.excluded
         ]
         if warm:
             needed[class_id] = frozenset().union(*warm)

@@ -217,8 +217,9 @@ def open_seekers(seekers: Iterable[Seeker], ctx: Context) -> tuple[Seeker, ...]:
     asked: dict[FactoryId, Seeker] = {}
     for seeker in seekers:
         known = asked.get(seeker.factory.id)
-        together = seeker.max_jobs + (known.max_jobs if known else 0)
-        asked[seeker.factory.id] = replace(known or seeker, max_jobs=together)
+        if known is not None:
+            seeker = replace(known, max_jobs=known.max_jobs + seeker.max_jobs)  # noqa: PLW2901
+        asked[seeker.factory.id] = seeker
     return tuple(
         seeker
         for seeker in asked.values()
@@ -238,7 +239,7 @@ def _pick(camp: Camp, pool: Pool, gone: Collection[int], ctx: Context, weights: 
     return Pick(
         factory_id=winner.factory.id,
         job=job,
-        score=score_candidate(job, winner.factory, ctx, weights),
+        score=score_candidate(job, winner.as_it_stands(), ctx, weights),
         rank=wishes.cursor + 1,
         runners_up=tuple(
             RunnerUp(job=pool.jobs[place], total=score + winner.standing) for place, score in others

@@ -197,9 +197,12 @@ def class_score(
     )
 
 
-def standing_score(factory: Factory, weights: Weights) -> int:
-    """What the factory brings to the score of every job alike, as it stands."""
-    return weights.load * idleness(factory.load) + weights.health * _HEALTH_PERCENT[factory.health]
+def standing_score(factory: Factory, weights: Weights, *, busier: int = 0) -> int:
+    """What the factory brings to the score of every job alike, ``busier`` by so many jobs."""
+    return (
+        weights.load * idleness(factory.load + busier)
+        + weights.health * _HEALTH_PERCENT[factory.health]
+    )
 
 
 def weigh(percents: Terms, weights: Weights) -> Terms:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from app.eligibility import job_rejections, may_ever_take
+from app.eligibility import free_to_take, may_ever_take
 from app.fleet import Context, CostClass, Factory, FactoryId, Job, JobClass
 from app.scoring import (
     WARM_REPO,
@@ -101,7 +101,7 @@ class WishList:
 
 def make_pool(candidates: Iterable[Job], ctx: Context, weights: Weights) -> Pool:
     """Keep the candidates that nothing on their own side holds back, each once."""
-    free = {job.id: job for job in candidates if not job_rejections(job, ctx)}
+    free = {job.id: job for job in candidates if free_to_take(job, ctx)}
     jobs = tuple(sorted(free.values(), key=tie_break))
     members: dict[int, list[Entry]] = {}
     locks: dict[str, list[int]] = {}

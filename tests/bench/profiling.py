@@ -20,9 +20,7 @@ def profile(stage: Stage) -> str:
     """
     with tempfile.TemporaryDirectory(prefix="fleet-bench-") as folder:
         found = Path(folder) / "profile"
-        command = [
-            sys.executable, "-m", "cProfile", "-o", str(found), "-m", "app", "serve", "--port", "0",
-        ]  # fmt: skip
+        command = [sys.executable, "-m", "tests.bench.profiled_server", str(found)]
         with stage.fleet(usual(stage.scale), command) as fleet:
             measured = many(stage.scale, fleet, one_by_one)
         rate = measured.requests("profiled").value

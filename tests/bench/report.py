@@ -9,6 +9,7 @@ import orjson
 from tests.bench.figures import Figure
 from tests.bench.targets import Verdict, verdicts
 
+_COLUMNS = "{:<72}{:>11} {:<18}{:>9}{:>9}{:>11}  {}"
 _HTTP = ("noop_32", "noop_1", "one", "next", "batch", "lone", "bulk", "bulk_wide")
 
 
@@ -30,8 +31,7 @@ def lines(circumstances: Circumstances, figures: Mapping[str, Figure]) -> Iterat
     yield ""
     yield from _where(circumstances)
     yield ""
-    head = f"{'figure':<72}{'value':>11} {'':<18}{'p50 ms':>9}{'p99 ms':>9}  share of a core"
-    yield head
+    yield _COLUMNS.format("figure", "value", "", "p50 ms", "p99 ms", "server µs", "share of a core")
     for figure in figures.values():
         yield _figure(figure)
         yield from (f"    {note}" for note in figure.notes)
@@ -45,7 +45,10 @@ def write_json(path: Path, circumstances: Circumstances, figures: Mapping[str, F
     """Write the report for programs."""
     content = {
         "circumstances": asdict(circumstances),
-        "figures": {key: asdict(figure) for key, figure in figures.items()},
+        "figures": {
+            key: {**asdict(figure), "server_us": figure.server_us}
+            for key, figure in figures.items()
+        },
         "targets": [asdict(each) for each in verdicts(figures)],
     }
     path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
@@ -67,9 +70,10 @@ def _where(circumstances: Circumstances) -> Iterator[str]:
 def _figure(figure: Figure) -> str:
     p50 = "" if figure.p50_ms is None else f"{figure.p50_ms:.3f}"
     p99 = "" if figure.p99_ms is None else f"{figure.p99_ms:.3f}"
+    cost = "" if figure.server_us is None else f"{figure.server_us:,.0f}"
     shares = ", ".join(f"{who} {share:.0%}" for who, share in figure.shares.items())
     value = f"{figure.value:,.0f}" if figure.value >= 100 else f"{figure.value:.3f}"
-    return f"{figure.name:<72}{value:>11} {figure.unit:<18}{p50:>9}{p99:>9}  {shares}".rstrip()
+    return _COLUMNS.format(figure.name, value, figure.unit, p50, p99, cost, shares).rstrip()
 
 
 def _client(figures: Mapping[str, Figure]) -> Iterator[str]:

@@ -150,10 +150,11 @@ TARGETS = (
         bound=4,
     ),
     Target(
-        what="10,000 waiting: claim statements/s",
+        what="10,000 waiting: claim statements/s (the slow poll, and no others)",
         needs=("waiting_statements",),
         value=lambda figures: figures["waiting_statements"].value,
-        bound=0,
+        # None for those who wait; the slow poll reads once every 10 s, whoever waits.
+        bound=0.5,
     ),
     Target(
         what="10,000 waiting: share of a core",

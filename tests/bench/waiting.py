@@ -1,8 +1,9 @@
 """The service's figures for factories that wait: how soon they wake, what they cost till then."""
 
 import asyncio
-from collections.abc import Iterable
+import re
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from time import perf_counter
 
@@ -24,6 +25,8 @@ _BACK_AT_THE_DESK_S = 0.03
 _QUIET_SHARE = 0.1
 _QUIET_AFTER_S = 40
 _STATEMENTS = Path(session.__file__).parent / "statements"
+_CONSTANT = re.compile(r"'[^']*'|\$\d+|\b\d+\b|\b(?:true|false|null)\b")
+_SIGNATURE_LENGTH = 200
 _CLAIMING = ("claim_*", "class_*", "factory_read", "backlog_*")
 """Statements that a claim runs which finds nothing, or something."""
 
@@ -118,14 +121,13 @@ async def _wait(stage: Stage, fleet: Fleet, admin_url: str) -> None:
     rates = {
         name: (calls - calls_before.get(name, 0)) / elapsed_s for name, calls in calls_after.items()
     }
-    claiming = _titles(_CLAIMING)
     who = f"{len(waits):,} waiting, nothing ready"
     busy = sorted(((rate, name) for name, rate in rates.items() if rate), reverse=True)
     stage.add(
         "waiting_statements",
         Figure(
             name=who,
-            value=sum(rate for name, rate in rates.items() if name in claiming),
+            value=sum(rate for name, rate in rates.items() if _is_claiming(name)),
             unit="claim statements/s",
             shares=before.shares_until(after),
             notes=(
@@ -161,8 +163,8 @@ async def _until_quiet(fleet: Fleet) -> None:
 
 
 async def _calls(admin_url: str, fleet: Fleet) -> dict[str, int]:
-    """How often each statement has run in the fleet's database, by its first line."""
-    name: str = await in_database(
+    """How often each statement has run in the fleet's database, by the name of its file."""
+    database: str = await in_database(
         fleet.database_url, lambda conn: conn.fetchval("select current_database()")
     )
     rows = await in_database(
@@ -170,20 +172,22 @@ async def _calls(admin_url: str, fleet: Fleet) -> dict[str, int]:
         lambda conn: conn.fetch(
             "select s.query, s.calls from pg_stat_statements s"
             " join pg_database d on d.oid = s.dbid where d.datname = $1",
-            name,
+            database,
         ),
     )
+    names = {_signature(path.read_text()): path.stem for path in _STATEMENTS.glob("*.sql")}
     calls: dict[str, int] = {}
     for query, count in rows:
-        title = query.splitlines()[0]
-        calls[title] = calls.get(title, 0) + count
+        name = names.get(_signature(query), " ".join(query.split())[:60])
+        calls[name] = calls.get(name, 0) + count
     return calls
 
 
-def _titles(patterns: Iterable[str]) -> set[str]:
-    """The first lines of the statements of these names."""
-    return {
-        path.read_text().splitlines()[0]
-        for pattern in patterns
-        for path in _STATEMENTS.glob(f"{pattern}.sql")
-    }
+def _signature(query: str) -> str:
+    """Reduce a statement to what PostgreSQL keeps of it: no comment, no constant."""
+    code = " ".join(line for line in query.splitlines() if not line.startswith("--"))
+    return " ".join(_CONSTANT.sub("?", code).split())[:_SIGNATURE_LENGTH]
+
+
+def _is_claiming(name: str) -> bool:
+    return any(fnmatch(name, pattern) for pattern in _CLAIMING)

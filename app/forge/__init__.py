@@ -1,0 +1,1 @@
+"""The forge: where the code lives. Read here, always outside of transactions."""

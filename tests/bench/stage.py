@@ -150,23 +150,22 @@ def process(command: Sequence[str], environment: dict[str, str]) -> Iterator[tup
     Raises:
         RuntimeError: it ended before it served.
     """
-    server = subprocess.Popen(
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=environment, cwd=_ROOT
-    )
-    try:
-        assert server.stdout is not None
-        said = server.stdout.readline()
-        if not said:
-            message = f"{' '.join(command)} ended with {server.wait()}"
-            raise RuntimeError(message)
-        yield int(said.rstrip().rpartition(":")[2]), server.pid
-    finally:
-        server.terminate()
+    ) as server:
         try:
-            server.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+            assert server.stdout is not None
+            said = server.stdout.readline()
+            if not said:
+                message = f"{' '.join(command)} ended with {server.wait()}"
+                raise RuntimeError(message)
+            yield int(said.rstrip().rpartition(":")[2]), server.pid
+        finally:
+            server.terminate()
+            try:
+                server.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                server.kill()
 
 
 async def in_database(url: str, act: Callable[[Connection], Coroutine[Any, Any, _T]]) -> _T:

@@ -228,7 +228,7 @@ def open_seekers(seekers: Iterable[Seeker], ctx: Context) -> tuple[Seeker, ...]:
 
 
 def _best(bidding: Iterable[Camp], gone: Collection[int]) -> Camp | None:
-    open_camps = (camp for camp in bidding if camp.turns and camp.wishes.skip(gone))
+    open_camps = (camp for camp in bidding if camp.turns and camp.wishes.advance(gone))
     return min(open_camps, key=Camp.bid, default=None)
 
 

@@ -81,7 +81,7 @@ class WishList:
         """The score of that wish, load and health left out."""
         return -(self.wishes[self.cursor] // self.size)
 
-    def skip(self, gone: Collection[int]) -> bool:
+    def advance(self, gone: Collection[int]) -> bool:
         """Move on to the best wish that is not ``gone``; false if none is left."""
         while self.cursor < len(self.wishes) and self.top in gone:
             self.cursor += 1

@@ -24,7 +24,7 @@ def test_wishes_are_the_ranking_with_its_scores(
 
     read: list[tuple[Job, int]] = []
     gone: set[int] = set()
-    while wishes.skip(gone):
+    while wishes.advance(gone):
         read.append((pool.jobs[wishes.top], wishes.top_score + standing_score(factory, weights)))
         gone.add(wishes.top)
 
@@ -46,7 +46,7 @@ def test_next_free_passes_over_what_is_gone() -> None:
     pool = make_pool([make_job(number) for number in range(1, 6)], CTX, Weights())
     wishes = wishes_of(make_factory(), pool, Weights())
 
-    assert wishes.skip({0})
+    assert wishes.advance({0})
     assert [place for place, _ in wishes.next_free({0, 2}, 2)] == [1, 3]
     assert [place for place, _ in wishes.next_free({0, 2}, 9)] == [1, 3, 4]
     assert {score for _, score in wishes.next_free({0, 2}, 9)} == {wishes.top_score}
@@ -55,4 +55,4 @@ def test_next_free_passes_over_what_is_gone() -> None:
 def test_an_empty_pool_leaves_nothing_to_wish() -> None:
     wishes = wishes_of(make_factory(), make_pool([], CTX, Weights()), Weights())
 
-    assert not wishes.skip(set())
+    assert not wishes.advance(set())

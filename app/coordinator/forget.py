@@ -6,7 +6,7 @@ and so does the dead letter.
 
 from datetime import timedelta
 
-from app.store import idempotency, pruning, sweeping
+from app.store import idempotency, pruning, sweeping, ticks
 from app.store.pruning import Pruned
 from app.store.session import Database
 
@@ -17,8 +17,9 @@ BATCHES_MAX = 4
 
 
 async def forget(db: Database, retention: timedelta) -> int:
-    """Delete old jobs, unused classes and old keys; tells how many jobs."""
+    """Delete old jobs, unused classes, old keys and old reports; tells how many jobs."""
     await _keys(db)
+    await _reports(db, retention)
     total = 0
     for _ in range(BATCHES_MAX):
         pruned = await _jobs(db, retention)
@@ -43,3 +44,9 @@ async def _keys(db: Database) -> None:
         if await sweeping.begin(conn, wait_ms=WAIT_MS):
             await pruning.claim_keys(conn, BATCH)
             await idempotency.purge(conn, BATCH)
+
+
+async def _reports(db: Database, retention: timedelta) -> None:
+    async with db.transaction() as conn:
+        if await sweeping.begin(conn, wait_ms=WAIT_MS):
+            await ticks.prune(conn, retention, BATCH)

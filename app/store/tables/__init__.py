@@ -19,7 +19,8 @@ from app.store.tables.factories import (
 )
 from app.store.tables.history import DecisionRow, JobEventRow
 from app.store.tables.jobs import JobClassRow, JobDependencyRow, JobLockRow, JobRow
-from app.store.tables.ticks import TickRow
+from app.store.tables.ticks import TickEpochRow, TickRow
+from app.store.tables.workflows import ProjectRow, WorkflowRow
 
 __all__ = [
     "AccountRow",
@@ -35,6 +36,9 @@ __all__ = [
     "JobEventRow",
     "JobLockRow",
     "JobRow",
+    "ProjectRow",
+    "TickEpochRow",
     "TickRow",
     "TokenRow",
+    "WorkflowRow",
 ]

@@ -7,7 +7,7 @@ nobody but the holder may touch the lease.
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +28,7 @@ from app.fleet import (
     JobState,
     Priority,
 )
+from app.runtime.clock import now_utc
 from app.scheduler import DEFAULT_WEIGHTS
 from tests.core import oracle
 from tests.strategies import CAPABILITIES, ENGINES, LOCKS, REPOS
@@ -173,7 +174,7 @@ async def age_them(fleet: Fleet, model: Model, data: st.DataObject) -> None:
     try:
         for job in list(model.jobs.values()):
             hours = data.draw(st.sampled_from([0, 0, 3, 7, 25, 50]))
-            created_at = datetime.now(UTC) - timedelta(hours=hours)
+            created_at = now_utc() - timedelta(hours=hours)
             created_at = created_at.replace(minute=0, second=0, microsecond=0)
             await conn.execute("update job set created_at = $2 where id = $1", job.id, created_at)
             model.jobs[job.id] = replace(job, created_at=created_at)
@@ -188,7 +189,7 @@ async def claim_all(fleet: Fleet, model: Model, data: st.DataObject) -> None:
         name = data.draw(turns)
         answer = await fleet.by(name).post("/claim", json={"factory_id": name})
         if answer.status_code == 204:
-            assert model.best(FactoryId(name), datetime.now(UTC)) is None
+            assert model.best(FactoryId(name), now_utc()) is None
             if not model.held:
                 return
             await settle_one(fleet, model, data)

@@ -157,6 +157,19 @@ def headline(verdicts: Sequence[Sequence[Rejection]]) -> str:
     return f"{said}: {', '.join(parts)}." if parts else f"{said}."
 
 
+def claim_headline(best: JobId | None, margin: int | None, refusals: Sequence[Rejection]) -> str:
+    """Say in one line what a factory's next claim would get."""
+    if refusals:
+        whys = "; ".join(sentence(each) for each in refusals)
+        return f"Its next claim would get nothing: {whys}."
+    if best is None:
+        return "Its next claim would get nothing: no job waits that it may take now."
+    if margin is None:
+        return f"Its next claim would get {best}, the only job that it may take now."
+    lead = f"{margin} points ahead of the next" if margin else "by a tie-break, for the next ties"
+    return f"Its next claim would get {best}, {lead}."
+
+
 _WORDS = {
     Reason.NOT_READY: "the job is {state}",
     Reason.PARENT_UNFINISHED: "it waits for {parents}",

@@ -6,12 +6,14 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
-from app.api import present
+from app.api import present_explain as present
 from app.api.answers import answer
 from app.api.deps import Db, JobIdPath, Ops, OpsOrFactory, Tools, own
 from app.api.document import refusals
 from app.api.routing import CheckedRoute
-from app.coordinator.explain import explain_decision, explain_factory, explain_job
+from app.coordinator.decisions import explain_decision
+from app.coordinator.explain import explain_factory
+from app.coordinator.explain_job import explain_job
 from app.errors import NotFound
 from app.fleet import DecisionId, FactoryId, JobId
 from app.wire.explain import DecisionReply, FactoryExplanationReply, JobExplanationReply

@@ -94,14 +94,24 @@ class FactoryFacts(Reply):
     cost_ceiling: CostClass = Field(description="The ceiling in force.", examples=["high"])
     seat_limit: int = Field(description="The limit in force.", examples=[2])
     seats_used: int = Field(description="Leases it holds.", examples=[1])
+    seats_free: int = Field(description="Leases it may still take.", examples=[1])
     external_load: int = Field(description="The load it reports besides.", examples=[0])
     health: Health = Field(description="The worse of reported and derived.", examples=["ok"])
+    drain: StandingReply | None = Field(description="The drain it is under.", examples=[None])
+    pause: StandingReply | None = Field(description="The pause it is under.", examples=[None])
+    quarantined_until: Timestamp | None = Field(
+        description="Until when it is in quarantine, after failing fast.", examples=[None]
+    )
     account: str | None = Field(description="Its provider account.", examples=["team-a"])
     cooldown_until: Timestamp | None = Field(
         description="Until when that account's usage limit holds.", examples=[None]
     )
     last_seen_at: Timestamp | None = Field(
         description="Its last sign of life.", examples=["2026-03-01T09:30:00Z"]
+    )
+    last_served_at: Timestamp | None = Field(
+        description="When it last got a job; of equal factories, the longest ago comes first.",
+        examples=["2026-03-01T09:10:00Z"],
     )
     stale: bool = Field(
         description="Whether it missed three heartbeats: a fact and no filter, for its next claim "
@@ -128,6 +138,26 @@ class RankedJob(Reply):
     repo: str | None = Field(description="The repository it works on.", examples=["acme/web"])
 
 
+class SurvivorsReply(Reply):
+    """One check of the filter: how many waiting jobs it keeps from a factory."""
+
+    reason: Reason = Field(description="The check.", examples=["missing_capability"])
+    dropped: int = Field(
+        description="Jobs that fail here first; counted up to 1,000 in a class or state.",
+        examples=[12],
+    )
+    left: int = Field(description="Jobs that got this far and pass.", examples=[14])
+
+
+class UnlockReply(Reply):
+    """What a factory would gain by offering more."""
+
+    capabilities: list[str] = Field(
+        description="What it lacks, all together.", examples=[["docker"]]
+    )
+    jobs: int = Field(description="Ready jobs that it could then take as well.", examples=[14])
+
+
 class FactoryExplanationReply(Reply):
     """What a factory's next claim would get (``GET /explain?factory_id=``)."""
 
@@ -135,6 +165,10 @@ class FactoryExplanationReply(Reply):
     now: Timestamp = Field(
         description="The time of this answer, by the database's clock.",
         examples=["2026-03-01T09:30:00Z"],
+    )
+    headline: str = Field(
+        description="The answer in one line.",
+        examples=[f"Its next claim would get {_ID_EXAMPLE}, 20 points ahead of the next."],
     )
     weights: dict[str, int] = Field(
         description="What a percent of each term is worth.",
@@ -151,6 +185,13 @@ class FactoryExplanationReply(Reply):
     blocked: dict[str, int] = Field(
         description="How many jobs each reason keeps from it.",
         examples=[{"missing_capability": 12, "lock_held": 3}],
+    )
+    survivors: list[SurvivorsReply] = Field(
+        description="All waiting jobs put through the filter, check by check."
+    )
+    unlocks: list[UnlockReply] = Field(
+        description="What each capability that it lacks would unlock, the most valuable first; "
+        "several together come after single ones."
     )
 
 

@@ -1,0 +1,138 @@
+"""Explanations as replies: the hand-off from the use cases to the wire."""
+
+from dataclasses import asdict
+
+from app.api.present import standing
+from app.coordinator.explain import FactoryExplanation, Place
+from app.coordinator.explain_job import JobExplanation, Verdict
+from app.eligibility import Rejection
+from app.explanation import sentence
+from app.fleet import Factory, LockHolder
+from app.scheduler import Score, Weights
+from app.wire.explain import (
+    FactoryExplanationReply,
+    FactoryFacts,
+    JobExplanationReply,
+    LockHolderReply,
+    RankedJob,
+    ReasonReply,
+    ScoreDetail,
+    SurvivorsReply,
+    UnlockReply,
+    VerdictReply,
+)
+
+
+def factory_explanation(found: FactoryExplanation) -> FactoryExplanationReply:
+    """Show what a factory's next claim would get."""
+    return FactoryExplanationReply(
+        factory=_facts(found.factory, stale=found.stale),
+        now=found.now,
+        headline=found.headline,
+        weights=_weights(found.weights),
+        refusals=[_reason(each) for each in found.refusals],
+        ranking=[_place(each) for each in found.ranking],
+        blocked={reason.value: count for reason, count in found.blocked.items()},
+        survivors=[
+            SurvivorsReply(reason=each.reason, dropped=each.dropped, left=each.left)
+            for each in found.steps
+        ],
+        unlocks=[
+            UnlockReply(capabilities=list(each.capabilities), jobs=each.jobs)
+            for each in found.unlocks
+        ],
+    )
+
+
+def job_explanation(found: JobExplanation) -> JobExplanationReply:
+    """Show why a job is, or is not, taken."""
+    return JobExplanationReply(
+        job_id=found.job.id,
+        state=found.job.state,
+        version=found.job.version,
+        now=found.now,
+        headline=found.headline,
+        weights=_weights(found.weights),
+        verdicts=[_verdict(each) for each in found.verdicts],
+    )
+
+
+def _verdict(found: Verdict) -> VerdictReply:
+    return VerdictReply(
+        factory_id=found.factory.id,
+        eligible=not found.reasons,
+        reasons=[_reason(each) for each in found.reasons],
+        score=_score(found.score),
+    )
+
+
+def _place(found: Place) -> RankedJob:
+    return RankedJob(
+        job_id=found.job.id,
+        rank=found.rank,
+        score=_score(found.score),
+        margin=found.margin,
+        priority=found.job.job_class.priority,
+        created_at=found.job.created_at,
+        repo=found.job.repo,
+    )
+
+
+def _facts(found: Factory, *, stale: bool) -> FactoryFacts:
+    return FactoryFacts(
+        id=found.id,
+        capabilities=sorted(found.capabilities),
+        engines=sorted(found.engines),
+        warm_repos=sorted(found.warm_repos),
+        cost_ceiling=found.cost_ceiling,
+        seat_limit=found.seat_limit,
+        seats_used=found.seats_used,
+        external_load=found.external_load,
+        health=found.health,
+        seats_free=found.seats_free,
+        drain=standing(found.drain),
+        pause=standing(found.pause),
+        quarantined_until=found.quarantined_until,
+        account=found.account,
+        cooldown_until=found.cooldown_until,
+        last_seen_at=found.last_seen_at,
+        last_served_at=found.last_served_at,
+        stale=stale,
+    )
+
+
+def _reason(found: Rejection) -> ReasonReply:
+    return ReasonReply(
+        reason=found.reason,
+        permanent=found.permanent,
+        message=sentence(found),
+        clears_at=found.clears_at,
+        clears_when=found.clears_when,
+        state=found.state,
+        parents=list(found.parents),
+        lock=found.lock,
+        holder=_holder(found.holder),
+        missing=list(found.missing),
+        standing=standing(found.standing),
+    )
+
+
+def _holder(found: LockHolder | None) -> LockHolderReply | None:
+    if found is None:
+        return None
+    return LockHolderReply(
+        job_id=found.job_id, factory_id=found.factory_id, expires_at=found.expires_at
+    )
+
+
+def _score(found: Score) -> ScoreDetail:
+    return ScoreDetail(
+        total=found.total,
+        breakdown=found.breakdown.as_dict(),
+        percents=found.percents.as_dict(),
+    )
+
+
+def _weights(found: Weights) -> dict[str, int]:
+    weights: dict[str, int] = asdict(found)
+    return weights

@@ -1,6 +1,8 @@
 """What ``fleet up`` says once it serves: where, and calls that are ready to be pasted."""
 
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +25,14 @@ def welcome(url: str, fleet_file: Path) -> Iterator[str]:
     yield f"  curl -s '{url}/explain?factory_id=f1' -H \"Authorization: Bearer $OPS\""
     folder = fleet_file.parent
     where = "" if folder == default_data_dir() else f" --data-dir {shlex.quote(str(folder))}"
-    yield f"  fleet jobs{where}"
-    yield f"  fleet factory run{where} --id f1 --exec cat"
+    yield f"  {program()} jobs{where}"
+    yield f"  {program()} factory run{where} --id f1 --exec cat"
+
+
+def program() -> str:
+    """Name this program as it can be called from here: by its path unless a shell finds it."""
+    called = Path(sys.argv[0])
+    return called.name if shutil.which(called.name) else shlex.quote(str(called))
 
 
 def _token(role: str, fleet_file: Path) -> str:

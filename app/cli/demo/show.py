@@ -14,6 +14,7 @@ from app.cli.demo.plan import COSTLY, FACTORIES, SUMMARY, costly_job, first_jobs
 from app.cli.demo.source import Source, clone, find_source
 from app.cli.errors import CliError
 from app.cli.factory_report import score_line
+from app.cli.welcome import program
 from app.eligibility import Reason
 from app.fleet import FINISHED, JobState, JsonObject
 from app.runtime.clock import now_utc
@@ -131,18 +132,26 @@ async def _told_claim(play: _Play, member: Member, event: JsonObject) -> str:
     score = ScoreReply.model_validate(event["score"])
     job_id = UUID(str(event["job_id"]))
     said = await play.fleet.explain.job(job_id)
-    others = [_verdict(each) for each in said.verdicts if each.factory_id != member.factory.name]
+    others = [
+        _verdict(each, score.total)
+        for each in said.verdicts
+        if each.factory_id != member.factory.name
+    ]
     lines = [f"{member.factory.name} got {event['kind']}: score {score_line(score)}", *others]
     return "\n      ".join(lines)
 
 
-def _verdict(other: VerdictReply) -> str:
+def _verdict(other: VerdictReply, winning: int) -> str:
     """Say of another factory why it was not the one."""
     permanent = [each.message for each in other.reasons if each.permanent]
     if permanent:
         return f"{other.factory_id} could not: {'; '.join(permanent)}"
-    busy = any(each.reason is Reason.NO_SEAT for each in other.reasons)
-    return f"{other.factory_id}: score {other.score.total}{', but it was busy' if busy else ''}"
+    why = ""
+    if any(each.reason is Reason.NO_SEAT for each in other.reasons):
+        why = ", but it was busy"
+    elif other.score.total > winning:
+        why = ", but it was not asking for work at that moment"
+    return f"{other.factory_id}: score {other.score.total}{why}"
 
 
 def _submitted(play: _Play, jobs: list[SubmittedJob]) -> None:
@@ -170,7 +179,8 @@ def _conclude(play: _Play) -> None:
     if costly is not None:
         play.say(f"demo: {COSTLY} was above a ceiling, and {costly.factory_id} did it")
     succeeded = sum(job.state is JobState.SUCCEEDED for job in play.finished)
-    play.say(f"demo: {succeeded} of {len(play.finished)} jobs succeeded; results: fleet jobs")
+    finished = f"{succeeded} of {len(play.finished)} jobs succeeded"
+    play.say(f"demo: {finished}; results: {program()} jobs")
 
 
 async def _end(task: asyncio.Task[None]) -> None:

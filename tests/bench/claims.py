@@ -1,10 +1,10 @@
 """The service's figures: claims and completions, one at a time, in one call, and in batches."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from tests.bench.figures import Figure
 from tests.bench.floors import CLASSES, CONNECTIONS
-from tests.bench.http import Script, Voice, expected, leases_of
+from tests.bench.http import Answer, Lease, Script, Voice, expected, leases_of
 from tests.bench.load import Measured, Tally, Timing, drive
 from tests.bench.stage import Fleet, Scale, Stage, run
 from tests.bench.stock import Crew, Jobs, Stock, beyond, lock_classes, some_classes
@@ -128,24 +128,39 @@ def one_by_one(tally: Tally, voice: Voice) -> Script:
 
 def _finishing(tally: Tally, voice: Voice) -> Script:
     samples = tally.samples("completion")
-    leases = leases_of(expected((yield voice.claim()), _OK))
+    leases = yield from _first(tally, voice, 1)
     while leases:
         answer = expected((yield voice.complete(leases[0], claim_next=1)), _OK)
         samples.append(answer.seconds)
         tally.jobs += 1
-        leases = leases_of(answer)
-    tally.run_dry()
+        leases = leases_of(answer) or (yield from _empty_handed(tally, voice, 1))
 
 
 def _in_batches(tally: Tally, voice: Voice) -> Script:
     samples = tally.samples("completion")
-    leases = leases_of(expected((yield voice.claim(max_jobs=BATCH)), _OK))
+    leases = yield from _first(tally, voice, BATCH)
     while leases:
         answer = expected((yield voice.complete_all(leases, claim_next=BATCH)), _OK)
         samples.append(answer.seconds)
         tally.jobs += len(leases)
-        leases = leases_of(answer)
+        leases = leases_of(answer) or (yield from _empty_handed(tally, voice, BATCH))
+
+
+def _first(tally: Tally, voice: Voice, most: int) -> Generator[bytes, Answer, list[Lease]]:
+    """Claim; who gets nothing says that the queue is dry."""
+    answer = expected((yield voice.claim(max_jobs=most)), _OK, _NOTHING)
+    if answer.status == _OK:
+        return leases_of(answer)
     tally.run_dry()
+    return []
+
+
+def _empty_handed(tally: Tally, voice: Voice, most: int) -> Generator[bytes, Answer, list[Lease]]:
+    """See whether there really was nothing; if there was, that is written down."""
+    leases = yield from _first(tally, voice, most)
+    if leases:
+        tally.empty_handed += 1
+    return leases
 
 
 def _lone(tally: Tally, voice: Voice, samples: int) -> Script:

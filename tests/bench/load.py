@@ -34,6 +34,8 @@ class Tally:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     jobs: int = 0
     dry: bool = False
+    empty_handed: int = 0
+    """How often a completion should have brought the next jobs, did not, and a claim then did."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def samples(self, name: str) -> list[float]:
@@ -49,6 +51,7 @@ class Tally:
         for each in self.seconds.values():
             each.clear()
         self.jobs = 0
+        self.empty_handed = 0
 
 
 class Load:
@@ -151,6 +154,9 @@ class Measured:
         assert samples, f"nothing was answered: {name}"
         if self.tally.dry:
             notes = (*notes, f"the queue ran dry after {self.elapsed_s:.2f} s")
+        if self.tally.empty_handed:
+            missed = f"claim_next brought nothing {self.tally.empty_handed} times, a claim then did"
+            notes = (*notes, missed)
         return Figure(
             name=name,
             value=count / self.elapsed_s,

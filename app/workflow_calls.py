@@ -11,9 +11,15 @@ repeated, and deliveries may overtake each other.
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from app.stages import STAGES
 from app.workflow import Kind, Review, Status, Workflow, moved
+
+_BEFORE_MERGE: Final = (Status.REVIEWING, Status.LOCAL_TESTING, Status.DONE)
+"""Where a pull request exists and its merge has led to nothing yet."""
+
+_ENDS: Final = (Status.CLOSED, Status.CANCELLED)
 
 
 def review(
@@ -26,6 +32,23 @@ def review(
     return replace(workflow, review=verdict, review_at=at, review_comments=comments)
 
 
+def merge_seen(workflow: Workflow, at: datetime) -> Workflow:
+    """Keep somebody's word that the pull request is merged; a tick goes on from there.
+
+    It counts from the review on, for a merge may come before our own tests have ended, and where
+    something is to follow it. An unchanged workflow is the answer if it does not count.
+    """
+    counts = (
+        workflow.kind is Kind.DEVELOPMENT
+        and workflow.status in _BEFORE_MERGE
+        and workflow.tracks_after_merge
+        and workflow.pr_url is not None
+    )
+    if not counts or workflow.merged_at is not None:
+        return workflow
+    return replace(workflow, merged_at=at)
+
+
 def merged(workflow: Workflow, at: datetime) -> Workflow:
     """Go on after the confirmed merge of a workflow that waited for it."""
     if not workflow.awaits_merge:
@@ -35,8 +58,7 @@ def merged(workflow: Workflow, at: datetime) -> Workflow:
 
 def closed_unmerged(workflow: Workflow, by: str | None) -> Workflow:
     """Leave a workflow whose pull request was closed without a merge to a person."""
-    open_stages = (Status.REVIEWING, Status.LOCAL_TESTING, Status.DONE)
-    if workflow.kind is not Kind.DEVELOPMENT or workflow.status not in open_stages:
+    if workflow.kind is not Kind.DEVELOPMENT or workflow.status not in _BEFORE_MERGE:
         return workflow
     who = f" by {by}" if by else ""
     reason = f"pull request {workflow.pr_url} was closed{who} without being merged"
@@ -76,3 +98,30 @@ def cancel(workflow: Workflow, *, job_unfinished: bool, now: datetime) -> Workfl
         run_requested=False,
         finished_at=now,
     )
+
+
+def placed(workflow: Workflow, now: datetime) -> Workflow:
+    """Complete a workflow that a person created or changed: what follows from where it stands.
+
+    It is finished where nothing leads on, and not finished elsewhere; one that waits for its UAT
+    has a time for it; one that was merged elsewhere was merged at the latest now.
+    """
+    status = workflow.status
+    final = status in _ENDS or (status is Status.DONE and not workflow.awaits_merge)
+    finished_at = (workflow.finished_at or now) if final else None
+    here = replace(workflow, finished_at=finished_at)
+    if status is Status.UAT_WAITING and workflow.uat_test_at is None:
+        return replace(here, uat_test_at=now)
+    if status is Status.MERGED and workflow.merged_at is None:
+        return replace(here, merged_at=now)
+    return here
+
+
+def put(workflow: Workflow, status: Status) -> Workflow:
+    """Move a workflow by hand, as if its stage had just begun; a review begins unanswered."""
+    if status is workflow.status:
+        return workflow
+    here = moved(workflow, status)
+    if not here.in_review:
+        return here
+    return replace(here, review=Review.PENDING, review_at=None, review_comments=())

@@ -44,16 +44,20 @@ async def cancel(db: Database, job_id: JobId, *, reason: str | None, by: Princip
     """
 
     async def once(conn: Connection) -> Cancelled:
-        reading = await reading_of(conn, job_id)
-        outcome = await _decide(conn, reading, reason, by)
+        outcome = await cancel_once(conn, await reading_of(conn, job_id), reason, by)
         return Cancelled(outcome=outcome, job=(await jobs.by_ids(conn, [job_id]))[job_id])
 
     return await settled(db, once)
 
 
-async def _decide(
+async def cancel_once(
     conn: Connection, reading: Reading, reason: str | None, by: Principal
 ) -> CancelOutcome:
+    """Cancel a job as it was read, in the caller's transaction.
+
+    Raises:
+        Moved: it changed since.
+    """
     if reading.life.state in FINISHED:
         return CancelOutcome.ALREADY_FINISHED
     decision = lease.cancel(reading.life, now=reading.now)

@@ -93,6 +93,9 @@ class Settings(BaseSettings):
     tick_interval_s: float = Field(
         default=60.0, gt=0, le=86_400, description="pause between two ticks of the own ticker"
     )
+    max_concurrent_agents: int = Field(
+        default=3, ge=1, le=10_000, description="most workflows with an agent at work at a time"
+    )
     lease_loop_interval_s: float = Field(
         default=1.0, gt=0, le=3600, description="pause between two searches for ended leases"
     )

@@ -43,3 +43,9 @@ async def record(conn: Connection, events: Iterable[NewEvent]) -> None:
         [row.by for row in rows],
         [row.detail for row in rows],
     )
+
+
+async def cancelled_by(conn: Connection, job_id: JobId) -> str | None:
+    """Tell who last cancelled a job by hand, or asked for it; None if nobody did."""
+    name: str | None = await conn.fetchval(sql("event_cancelled_by"), job_id)
+    return name

@@ -19,6 +19,14 @@ from app.store.tables.factories import (
 )
 from app.store.tables.history import DecisionRow, JobEventRow
 from app.store.tables.jobs import JobClassRow, JobDependencyRow, JobLockRow, JobRow
+from app.store.tables.repos import (
+    RepoCandidateRow,
+    RepoIssueRow,
+    RepoPullRow,
+    RepoRow,
+    RepoRunRow,
+    WebhookDeliveryRow,
+)
 from app.store.tables.ticks import TickEpochRow, TickRow
 from app.store.tables.workflows import ProjectRow, WorkflowRow
 
@@ -37,8 +45,14 @@ __all__ = [
     "JobLockRow",
     "JobRow",
     "ProjectRow",
+    "RepoCandidateRow",
+    "RepoIssueRow",
+    "RepoPullRow",
+    "RepoRow",
+    "RepoRunRow",
     "TickEpochRow",
     "TickRow",
     "TokenRow",
+    "WebhookDeliveryRow",
     "WorkflowRow",
 ]

@@ -1,0 +1,2 @@
+-- Deletes a candidate.
+delete from repo_candidate where id = $1

@@ -1,0 +1,2 @@
+-- Deletes a project with its workflows.
+delete from project where id = $1

@@ -1,0 +1,32 @@
+-- Changes a workflow that is still at the version that was read.
+update workflow
+set version = version + 1,
+    updated_at = now(),
+    project_id = $2,
+    kind = $3,
+    title = $4,
+    prompt = $5,
+    position = $6,
+    status = $7,
+    processing = $8,
+    auto_run = $9,
+    run_requested = $10,
+    pr_url = $11,
+    review = $12,
+    review_at = $13,
+    review_comments = $14,
+    tracks_after_merge = $15,
+    has_uat = $16,
+    uat_test_at = $17,
+    merged_at = $18,
+    stage_attempt = $19,
+    stage_failures = $20,
+    needs_human_reason = $21,
+    pause_reason = $22,
+    pause_by = $23,
+    pause_until = $24,
+    clone_key = $25,
+    job_id = $26,
+    finished_at = $27
+where id = $1 and version = $28
+returning id

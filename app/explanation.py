@@ -13,7 +13,17 @@ from functools import cache, lru_cache
 from typing import Any
 
 from app.eligibility import Reason, Rejection
-from app.fleet import Context, Factory, Job, JobClass, JobId, Json, JsonObject
+from app.fleet import (
+    Context,
+    Factory,
+    FactoryId,
+    Job,
+    JobClass,
+    JobId,
+    JobState,
+    Json,
+    JsonObject,
+)
 from app.scheduler import DEFAULT_WEIGHTS, Pick, Score, Terms, Weights
 
 
@@ -169,6 +179,39 @@ def claim_headline(best: JobId | None, margin: int | None, refusals: Sequence[Re
     lead = f"{margin} points ahead of the next" if margin else "by a tie-break, for the next ties"
     return f"Its next claim would get {best}, {lead}."
 
+
+def state_sentence(job: Job, holder: FactoryId | None) -> str:
+    """Say in a sentence where a job is in its life.
+
+    Args:
+        job: the job, with the facts of its state.
+        holder: the factory that has it, or had it last.
+    """
+    until = ""
+    if job.state is JobState.LEASED and job.lease_expires_at:
+        until = f"; the lease runs until {job.lease_expires_at.isoformat()} unless it is renewed"
+    if job.state is JobState.SCHEDULED and job.run_after:
+        until = f", {job.run_after.isoformat()}"
+    if job.state is JobState.HELD and job.hold:
+        until = f" ({job.hold.reason}, by {job.hold.by})"
+        until += f" until {job.hold.until.isoformat()}" if job.hold.until else ""
+    count = len(job.unfinished_parents)
+    said = _STATES[job.state].format(
+        holder=holder or "a factory", parents=f"{count} {'job' if count == 1 else 'jobs'}"
+    )
+    return f"{said}{until}."
+
+
+_STATES = {
+    JobState.READY: "It is ready, and waits for a factory",
+    JobState.LEASED: "It runs at {holder}",
+    JobState.SCHEDULED: "It waits for its time",
+    JobState.BLOCKED: "It waits for {parents} to end",
+    JobState.HELD: "It is on hold",
+    JobState.SUCCEEDED: "It succeeded at {holder}",
+    JobState.DEAD: "It is dead: no attempt is left, and only a retry revives it",
+    JobState.CANCELLED: "It was cancelled",
+}
 
 _WORDS = {
     Reason.NOT_READY: "the job is {state}",

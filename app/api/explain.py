@@ -7,17 +7,21 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from app.api import present_explain as present
+from app.api import present_workflows
 from app.api.answers import answer
 from app.api.deps import Db, JobIdPath, Ops, OpsOrFactory, Tools, own
 from app.api.document import refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.decisions import explain_decision
 from app.coordinator.explain import explain_factory
-from app.coordinator.explain_job import explain_job
+from app.coordinator.explain_job import JobQuestion, explain_job
 from app.errors import NotFound
 from app.fleet import DecisionId, FactoryId, JobId
-from app.wire.explain import DecisionReply, FactoryExplanationReply, JobExplanationReply
+from app.wire.decisions import DecisionReply
+from app.wire.explain import FactoryExplanationReply
+from app.wire.explain_job import JobExplanationReply
 from app.wire.values import PersonalId
+from app.wire.workflow_ticks import WorkflowsExplanation
 
 router = APIRouter(tags=["explain"], route_class=CheckedRoute)
 
@@ -63,13 +67,26 @@ async def job_explained(
     ] = None,
 ) -> Response:
     """Give a verdict per factory: every reason why not and when each clears, and the score."""
-    found = await explain_job(
-        tools.db,
-        JobId(job_id),
+    question = JobQuestion(
+        job_id=JobId(job_id),
         waiting=tools.desk.waiting(),
         factory_id=None if factory_id is None else FactoryId(factory_id),
     )
+    found = await explain_job(tools.db, tools.desk.catalog, question)
     return answer(present.job_explanation(found))
+
+
+@router.get(
+    "/explain/workflows",
+    summary="Why each workflow did, or did not, start",
+    response_model=WorkflowsExplanation,
+)
+async def workflows_explained(_by: Ops, tools: Tools) -> Response:
+    """Say of every unfinished workflow what the last tick did with it, and what the next would do.
+
+    The next is a dry run of the tick itself, so it is no guess.
+    """
+    return answer(present_workflows.workflows_explained(await tools.explain_workflows()))
 
 
 @router.get(

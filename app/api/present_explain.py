@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from app.api.present import standing
 from app.coordinator.explain import FactoryExplanation, Place
-from app.coordinator.explain_job import JobExplanation, Verdict
+from app.coordinator.explain_job import Blocker, JobExplanation, Queue, Verdict
 from app.eligibility import Rejection
 from app.explanation import sentence
 from app.fleet import Factory, LockHolder
@@ -12,13 +12,18 @@ from app.scheduler import Score, Weights
 from app.wire.explain import (
     FactoryExplanationReply,
     FactoryFacts,
-    JobExplanationReply,
     LockHolderReply,
     RankedJob,
     ReasonReply,
     ScoreDetail,
     SurvivorsReply,
     UnlockReply,
+)
+from app.wire.explain_job import (
+    BlockerReply,
+    DependantReply,
+    JobExplanationReply,
+    QueuePlace,
     VerdictReply,
 )
 
@@ -49,11 +54,18 @@ def job_explanation(found: JobExplanation) -> JobExplanationReply:
     return JobExplanationReply(
         job_id=found.job.id,
         state=found.job.state,
+        sentence=found.sentence,
         version=found.job.version,
         now=found.now,
         headline=found.headline,
         weights=_weights(found.weights),
         verdicts=[_verdict(each) for each in found.verdicts],
+        queue=_queue(found.queue),
+        blockers=[_blocker(each) for each in found.blockers],
+        dependants=[
+            DependantReply(job_id=each.job_id, state=each.state, steps=each.steps)
+            for each in found.dependants
+        ],
     )
 
 
@@ -62,7 +74,30 @@ def _verdict(found: Verdict) -> VerdictReply:
         factory_id=found.factory.id,
         eligible=not found.reasons,
         reasons=[_reason(each) for each in found.reasons],
+        rank=1 + found.ahead.jobs if found.ahead else None,
+        rank_at_least=found.ahead.at_least if found.ahead else False,
         score=_score(found.score),
+    )
+
+
+def _queue(found: Queue | None) -> QueuePlace | None:
+    if found is None:
+        return None
+    return QueuePlace(
+        factory_id=found.factory_id,
+        ahead=found.ahead.jobs,
+        at_least=found.ahead.at_least,
+        first=[_place(each) for each in found.first],
+    )
+
+
+def _blocker(found: Blocker) -> BlockerReply:
+    return BlockerReply(
+        job_id=found.job.id,
+        state=found.job.state,
+        sentence=found.sentence,
+        path=list(found.path),
+        reasons=[_reason(each) for each in found.reasons],
     )
 
 

@@ -13,12 +13,11 @@ from app.cli.screen import console, emit_json, moment, pairs, table
 from app.sdk import FleetClient
 from app.wire.explain import (
     FactoryExplanationReply,
-    JobExplanationReply,
     RankedJob,
     ReasonReply,
     ScoreDetail,
-    VerdictReply,
 )
+from app.wire.explain_job import JobExplanationReply, VerdictReply
 
 _BAR_PER = 20
 _BAR_LONGEST = 30

@@ -1,30 +1,65 @@
-"""Explain a job: why it is, or is not, taken.
+"""Explain a job: why it is, or is not, taken, what it waits for, and what waits for it.
 
 The verdict of each factory is :func:`app.scheduler.rejections` on the very facts of the filter, and
 :func:`app.scheduler.score_candidate`; its rank is its place in the ranking that the factory's next
-claim would find.
+claim would find, counted by index where the ranking is long.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from app.coordinator.explain import no_factory
-from app.eligibility import Rejection, rejections
+from app.blockers import blockers
+from app.coordinator.catalog import Catalog
+from app.coordinator.explain import Place, no_factory, places_of
+from app.coordinator.ranking import ranked
+from app.eligibility import Rejection, job_rejections, rejections
 from app.errors import NotFound
-from app.explanation import headline
-from app.fleet import Factory, FactoryId, Job, JobId
-from app.scheduler import DEFAULT_WEIGHTS, Score, Weights, score_candidate
+from app.explanation import headline, state_sentence
+from app.fleet import Context, Factory, FactoryId, Job, JobId, JobState
+from app.heads import classes_needed
+from app.position import stretches
+from app.scheduler import DEFAULT_WEIGHTS, Score, Seeker, Weights, score_candidate
 from app.store import explaining, factories
-from app.store.session import Database
+from app.store.explaining import Ahead, Dependant, Situation
+from app.store.session import Connection, Database
+
+RANKED_MAX = 5
+"""In the rankings of how many factories a job's place is looked up: those it suits best."""
+
+AHEAD_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a factory can take a job now: every reason why not, and how it would score."""
+    """Whether a factory can take a job now: every reason why not, and how it would score.
+
+    ``ahead`` is how many jobs the factory would take before; only known for a few factories.
+    """
 
     factory: Factory
     reasons: tuple[Rejection, ...]
     score: Score
+    ahead: Ahead | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A job's place in the queue of the factory that would take it soonest, and who is ahead."""
+
+    factory_id: FactoryId
+    ahead: Ahead
+    first: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    """A job that really holds another up, the way to it, and what it waits for itself."""
+
+    job: Job
+    sentence: str
+    path: tuple[JobId, ...]
+    reasons: tuple[Rejection, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,60 +67,145 @@ class JobExplanation:
     """Why a job is, or is not, taken: a verdict per factory, and one line for all."""
 
     job: Job
+    sentence: str
     now: datetime
     weights: Weights
     headline: str
     verdicts: tuple[Verdict, ...]
+    queue: Queue | None
+    blockers: tuple[Blocker, ...]
+    dependants: tuple[Dependant, ...]
 
 
-async def explain_job(
-    db: Database,
-    job_id: JobId,
-    *,
-    waiting: frozenset[FactoryId],
-    factory_id: FactoryId | None = None,
-) -> JobExplanation:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobQuestion:
+    """What is asked about a job: by all factories, or one.
+
+    ``waiting`` are those at the desk; they are alive, however long ago they called.
+    """
+
+    job_id: JobId
+    waiting: frozenset[FactoryId]
+    factory_id: FactoryId | None = None
+
+
+async def explain_job(db: Database, catalog: Catalog, asked: JobQuestion) -> JobExplanation:
     """Say for every factory, or for one, whether it can take the job now, and if not, why.
-
-    Args:
-        db: where the job is.
-        job_id: the job.
-        waiting: who waits at the desk; they are alive, however long ago they called.
-        factory_id: the one factory that is asked about.
 
     Raises:
         NotFound: there is no such job, or no such factory.
     """
     async with db.connection() as conn:
-        situation = await explaining.situation(conn, job_id)
-        if situation is None:
-            detail = f"There is no job {job_id}."
-            raise NotFound(detail, job_id=str(job_id))
-        asked = None if factory_id is None else [factory_id]
-        snapshot = await factories.snapshot(conn, asked)
-    if factory_id is not None and not snapshot.factories:
-        raise no_factory(factory_id)
-    job, ctx = situation.job, situation.ctx
-    verdicts = tuple(
-        Verdict(
-            factory=factory,
-            reasons=rejections(job, factory, ctx),
-            score=score_candidate(job, factory, ctx),
+        situation = await situation_of(conn, asked.job_id)
+        only = None if asked.factory_id is None else [asked.factory_id]
+        snapshot = await factories.snapshot(conn, only)
+        if asked.factory_id is not None and not snapshot.factories:
+            raise no_factory(asked.factory_id)
+        job, ctx = situation.job, situation.ctx
+        verdicts = [
+            _verdict(job, _alive(each.factory, asked, ctx), ctx) for each in snapshot.factories
+        ]
+        verdicts.sort(key=_able_and_best_first)
+        verdicts[:RANKED_MAX] = [
+            await _placed(conn, catalog, job, verdict, ctx) for verdict in verdicts[:RANKED_MAX]
+        ]
+        return JobExplanation(
+            job=job,
+            sentence=state_sentence(job, situation.holder),
+            now=ctx.now,
+            weights=DEFAULT_WEIGHTS,
+            headline=headline([verdict.reasons for verdict in verdicts]),
+            verdicts=tuple(verdicts),
+            queue=await _queue(conn, catalog, verdicts, ctx),
+            blockers=await _blockers(conn, situation),
+            dependants=await explaining.below(conn, job.id),
         )
-        for factory in (
-            replace(each.factory, last_seen_at=ctx.now)
-            if each.factory.id in waiting
-            else each.factory
-            for each in snapshot.factories
+
+
+async def situation_of(conn: Connection, job_id: JobId) -> Situation:
+    """Read a job with everything that speaks for or against its being taken.
+
+    Raises:
+        NotFound: there is no such job.
+    """
+    found = await explaining.situations(conn, [job_id])
+    if job_id not in found:
+        detail = f"There is no job {job_id}."
+        raise NotFound(detail, job_id=str(job_id))
+    return found[job_id]
+
+
+def _alive(factory: Factory, asked: JobQuestion, ctx: Context) -> Factory:
+    return replace(factory, last_seen_at=ctx.now) if factory.id in asked.waiting else factory
+
+
+def _verdict(job: Job, factory: Factory, ctx: Context) -> Verdict:
+    return Verdict(
+        factory=factory,
+        reasons=rejections(job, factory, ctx),
+        score=score_candidate(job, factory, ctx),
+    )
+
+
+async def _placed(
+    conn: Connection, catalog: Catalog, job: Job, verdict: Verdict, ctx: Context
+) -> Verdict:
+    """Add to the verdict of an able factory how many jobs it would take before."""
+    if verdict.reasons:
+        return verdict
+    await catalog.refresh(conn)
+    factory = verdict.factory
+    needed = {
+        class_id: (catalog.classes[class_id], repos)
+        for class_id, repos in classes_needed(
+            catalog.classes, [Seeker(factory=factory)], ctx
+        ).items()
+    }
+    before = stretches(job, factory, ctx, DEFAULT_WEIGHTS, needed)
+    return replace(verdict, ahead=await explaining.ahead(conn, before))
+
+
+async def _queue(
+    conn: Connection, catalog: Catalog, verdicts: Sequence[Verdict], ctx: Context
+) -> Queue | None:
+    placed = [(each.ahead.jobs, each.factory, each.ahead) for each in verdicts if each.ahead]
+    if not placed:
+        return None
+    _, factory, ahead = min(placed, key=lambda one: (one[0], one[1].id))
+    most = min(AHEAD_SHOWN, ahead.jobs)
+    best = await ranked(conn, catalog, factory, ctx, limit=most + 1) if most else ()
+    return Queue(factory_id=factory.id, ahead=ahead, first=places_of(best)[:most])
+
+
+async def _blockers(conn: Connection, situation: Situation) -> tuple[Blocker, ...]:
+    """Follow parents and lock holders to the jobs that wait for no other."""
+    job = situation.job
+    waits_for = await explaining.above(conn, job.id)
+    if job.state is not JobState.LEASED:
+        _add_lock_holder(waits_for, situation)
+    ends = blockers(job.id, waits_for)
+    found = await explaining.situations(conn, [path[-1] for path in ends])
+    for each in found.values():
+        if each.job.state is JobState.READY:
+            _add_lock_holder(waits_for, each)
+    ends = blockers(job.id, waits_for)
+    found |= await explaining.situations(conn, [way[-1] for way in ends if way[-1] not in found])
+    return tuple(
+        Blocker(
+            job=found[path[-1]].job,
+            sentence=state_sentence(found[path[-1]].job, found[path[-1]].holder),
+            path=path,
+            reasons=job_rejections(found[path[-1]].job, found[path[-1]].ctx),
         )
+        for path in ends
+        if path[-1] in found
     )
-    return JobExplanation(
-        job=job,
-        now=ctx.now,
-        weights=DEFAULT_WEIGHTS,
-        headline=headline([verdict.reasons for verdict in verdicts]),
-        verdicts=tuple(sorted(verdicts, key=_able_and_best_first)),
-    )
+
+
+def _add_lock_holder(waits_for: dict[JobId, list[JobId]], situation: Situation) -> None:
+    for holder in situation.ctx.locks.values():
+        if holder.job_id != situation.job.id:
+            waits_for.setdefault(situation.job.id, []).append(holder.job_id)
 
 
 def _able_and_best_first(verdict: Verdict) -> tuple[bool, int, FactoryId]:

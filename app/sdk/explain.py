@@ -3,7 +3,9 @@
 from uuid import UUID
 
 from app.sdk.transport import Call, Transport
-from app.wire.explain import DecisionReply, FactoryExplanationReply, JobExplanationReply
+from app.wire.decisions import DecisionReply
+from app.wire.explain import FactoryExplanationReply
+from app.wire.explain_job import JobExplanationReply
 
 
 class Explain:

@@ -1,5 +1,6 @@
 """What an explanation reads beside what a claim reads: one job in its situation, past decisions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,9 +16,16 @@ from app.fleet import (
     LockHolder,
     Standing,
 )
+from app.position import Stretch
 from app.store import classes
 from app.store.session import Connection, Record
 from app.store.sql import sql
+
+ABOVE_MAX = 2000
+ABOVE_DEPTH_MAX = 100
+BELOW_MAX = 1000
+AHEAD_MAX = 1000
+"""Where counts and searches stop, so that no explanation costs more than it is worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +34,25 @@ class Situation:
 
     job: Job
     class_id: ClassId
+    holder: FactoryId | None
     ctx: Context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependant:
+    """A job that waits for another, so many steps away."""
+
+    job_id: JobId
+    state: JobState
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """How many jobs stand before one; ``at_least`` if the count stopped at its bound."""
+
+    jobs: int
+    at_least: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +68,63 @@ class Decision:
     record: JsonObject
 
 
-async def situation(conn: Connection, job_id: JobId) -> Situation | None:
-    """Read a job with everything that speaks for or against its being taken now."""
-    row = await conn.fetchrow(sql("job_situation"), job_id)
-    if row is None:
-        return None
-    return Situation(job=_job(row), class_id=ClassId(row["class_id"]), ctx=_context(row))
+async def situations(conn: Connection, ids: Sequence[JobId]) -> dict[JobId, Situation]:
+    """Read jobs with everything that speaks for or against their being taken now."""
+    rows = await conn.fetch(sql("job_situation"), list(ids))
+    return {
+        JobId(row["id"]): Situation(
+            job=_job(row),
+            class_id=ClassId(row["class_id"]),
+            holder=None if row["holder"] is None else FactoryId(row["holder"]),
+            ctx=_context(row),
+        )
+        for row in rows
+    }
+
+
+async def above(conn: Connection, job_id: JobId) -> dict[JobId, list[JobId]]:
+    """Read what a job waits for, and what that waits for: unfinished parents, by child."""
+    rows = await conn.fetch(sql("explain_above"), job_id, ABOVE_DEPTH_MAX, ABOVE_MAX)
+    found: dict[JobId, list[JobId]] = {}
+    for row in rows:
+        parents = found.setdefault(JobId(row["job_id"]), [])
+        if row["parent_id"] not in parents:
+            parents.append(JobId(row["parent_id"]))
+    return found
+
+
+async def below(conn: Connection, job_id: JobId) -> tuple[Dependant, ...]:
+    """Read the jobs that wait for a job, however many steps away, the nearest first."""
+    rows = await conn.fetch(sql("explain_below"), job_id, BELOW_MAX)
+    found: dict[JobId, Dependant] = {}
+    for row in rows:
+        dependant = Dependant(
+            job_id=JobId(row["id"]), state=JobState(row["state"]), steps=row["depth"]
+        )
+        found.setdefault(dependant.job_id, dependant)
+    return tuple(found.values())
+
+
+async def ahead(conn: Connection, where: Sequence[Stretch]) -> Ahead:
+    """Count the ready jobs in these stretches whose lock is free."""
+    plain = [each for each in where if each.group.repo is None]
+    in_repo = [each for each in where if each.group.repo is not None]
+    counts: list[int] = []
+    for name, some in (("explain_ahead", plain), ("explain_ahead_repo", in_repo)):
+        if some:
+            repos = [[each.group.repo for each in some]] if some is in_repo else []
+            rows = await conn.fetch(
+                sql(name),
+                [each.group.class_id for each in some],
+                *repos,
+                [each.since.at for each in some],
+                [each.since.id for each in some],
+                [each.before.at for each in some],
+                [each.before.id for each in some],
+                AHEAD_MAX,
+            )
+            counts += [row["ahead"] for row in rows]
+    return Ahead(jobs=sum(counts), at_least=any(count >= AHEAD_MAX for count in counts))
 
 
 async def decision(conn: Connection, decision_id: DecisionId) -> Decision | None:

@@ -1,14 +1,14 @@
-"""Explanations: what a factory would get, why a job is (not) taken, what a claim was decided on."""
+"""Explanations of a factory: what its next claim would get; and the shapes all of them share."""
 
 from uuid import UUID
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from app.eligibility import ClearsWhen, Reason
 from app.fleet import CostClass, Health, JobState, Priority
+from app.wire.job_fields import ID_EXAMPLE
 from app.wire.values import Reply, StandingReply, Timestamp
 
-_ID_EXAMPLE = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
 _TERMS_EXAMPLE = {
     "capability_fit": 200,
     "affinity": 100,
@@ -44,7 +44,7 @@ class ScoreDetail(Reply):
 class LockHolderReply(Reply):
     """Who holds the lock that a job waits for."""
 
-    job_id: UUID = Field(description="The job that holds it.", examples=[_ID_EXAMPLE])
+    job_id: UUID = Field(description="The job that holds it.", examples=[ID_EXAMPLE])
     factory_id: str | None = Field(description="The factory that runs that job.", examples=["f2"])
     expires_at: Timestamp | None = Field(
         description="When that lease ends unless it is renewed.", examples=["2026-03-01T09:31:00Z"]
@@ -123,7 +123,7 @@ class FactoryFacts(Reply):
 class RankedJob(Reply):
     """A job in a factory's ranking."""
 
-    job_id: UUID = Field(description="The job.", examples=[_ID_EXAMPLE])
+    job_id: UUID = Field(description="The job.", examples=[ID_EXAMPLE])
     rank: int = Field(description="Its place; 1 is what the next claim gets.", examples=[1])
     score: ScoreDetail = Field(description="Its score for this factory, with its working.")
     margin: int | None = Field(
@@ -168,7 +168,7 @@ class FactoryExplanationReply(Reply):
     )
     headline: str = Field(
         description="The answer in one line.",
-        examples=[f"Its next claim would get {_ID_EXAMPLE}, 20 points ahead of the next."],
+        examples=[f"Its next claim would get {ID_EXAMPLE}, 20 points ahead of the next."],
     )
     weights: dict[str, int] = Field(
         description="What a percent of each term is worth.",
@@ -192,55 +192,4 @@ class FactoryExplanationReply(Reply):
     unlocks: list[UnlockReply] = Field(
         description="What each capability that it lacks would unlock, the most valuable first; "
         "several together come after single ones."
-    )
-
-
-class VerdictReply(Reply):
-    """Whether one factory can take a job now, and if not, every reason."""
-
-    factory_id: str = Field(description="The factory.", examples=["f1"])
-    eligible: bool = Field(description="Whether it can take the job now.", examples=[False])
-    reasons: list[ReasonReply] = Field(description="Every reason why not; empty if it can.")
-    score: ScoreDetail = Field(description="How the job scores there, whether eligible or not.")
-
-
-class JobExplanationReply(Reply):
-    """Why a job is, or is not, taken (``GET /explain/jobs/{id}``)."""
-
-    job_id: UUID = Field(description="The job.", examples=[_ID_EXAMPLE])
-    state: JobState = Field(description="Its state.", examples=["ready"])
-    version: int = Field(description="Its version.", examples=[7])
-    now: Timestamp = Field(
-        description="The time of this answer, by the database's clock.",
-        examples=["2026-03-01T09:30:00Z"],
-    )
-    headline: str = Field(
-        description="The answer in one line.",
-        examples=["1 of 3 factories can take it: 2 lack docker."],
-    )
-    weights: dict[str, int] = Field(
-        description="What a percent of each term is worth.",
-        examples=[
-            {"capability": 2, "affinity": 2, "load": 1, "cost": 6, "health": 3, "starvation": 6}
-        ],
-    )
-    verdicts: list[VerdictReply] = Field(
-        description="One for each factory: those that can take it first, by score."
-    )
-
-
-class DecisionReply(Reply):
-    """What a claim was decided on (``GET /explain/decisions/{id}``)."""
-
-    id: UUID = Field(description="The decision.", examples=[_ID_EXAMPLE])
-    at: Timestamp = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
-    factory_id: str = Field(description="Who got it.", examples=["f1"])
-    job_id: UUID = Field(description="What it got.", examples=[_ID_EXAMPLE])
-    fence: int = Field(description="Under which fence.", examples=[3])
-    total: int = Field(description="With which score.", examples=[580])
-    record: dict[str, JsonValue] = Field(
-        description="Everything it was decided on: the time, the weights, the factory's facts, "
-        "the picked job with its score, its rank and margin, the runners-up, and the races lost "
-        "on the way.",
-        examples=[{"rank": 1, "margin": 20, "lost": []}],
     )

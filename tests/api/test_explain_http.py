@@ -44,3 +44,44 @@ async def test_a_factory_is_told_what_it_would_get_and_what_it_lacks(fleet: Flee
     assert drained.status_code == 200
     said = await explained(fleet, "/explain?factory_id=f1")
     assert said["factory"]["drain"]["reason"] == "disk"
+
+
+async def test_a_job_is_followed_down_to_what_really_blocks_it(fleet: Fleet) -> None:
+    await fleet.factory("f1")
+    f2 = await fleet.factory("f2", capabilities=["gpu"])
+    root = await fleet.submit(required_capabilities=["gpu"], lock="clone")
+    middle = await fleet.submit(depends_on=[root["id"]])
+    leaf = await fleet.submit(depends_on=[middle["id"]])
+    same_lock = await fleet.submit(lock="clone", priority="low", depends_on=[])
+    (claim,) = body_of(await f2.post("/claim", json={"factory_id": "f2"}))["claims"]
+    assert claim["job"]["id"] == root["id"]
+
+    said = await explained(fleet, f"/explain/jobs/{leaf['id']}")
+    assert said["sentence"] == "It waits for 1 job to end."
+    assert said["queue"] is None
+    (blocker,) = said["blockers"]
+    assert blocker["path"] == [middle["id"], root["id"]]
+    assert blocker["sentence"].startswith("It runs at f2; the lease runs until ")
+    upward = await explained(fleet, f"/explain/jobs/{root['id']}")
+    assert [(each["job_id"], each["steps"]) for each in upward["dependants"]] == [
+        (middle["id"], 1),
+        (leaf["id"], 2),
+    ]
+    locked = await explained(fleet, f"/explain/jobs/{same_lock['id']}")
+    assert [each["path"] for each in locked["blockers"]] == [[root["id"]]]
+
+
+async def test_a_job_that_can_be_taken_knows_its_place_in_the_queue(fleet: Fleet) -> None:
+    await fleet.factory("f1")
+    await fleet.factory("f2", warm_repos=["shop"], seat_limit=2)
+    first = await fleet.submit()
+    second = await fleet.submit()
+    warm = await fleet.submit(repo="shop", priority="low")
+    said = await explained(fleet, f"/explain/jobs/{second['id']}")
+    assert said["headline"] == "2 of 2 factories can take it."
+    assert {each["factory_id"]: each["rank"] for each in said["verdicts"]} == {"f1": 2, "f2": 3}
+    assert said["queue"]["factory_id"] == "f1"
+    assert [each["job_id"] for each in said["queue"]["first"]] == [first["id"]]
+    best = await explained(fleet, f"/explain/jobs/{warm['id']}?factory_id=f2")
+    assert best["verdicts"][0]["rank"] == 1
+    assert best["queue"]["first"] == []

@@ -1,0 +1,37 @@
+"""A job's place in a ranking, counted by lines, is its place in the ranking."""
+
+from hypothesis import given
+
+from app.fleet import ClassId, Factory, Job, JobClass
+from app.heads import classes_needed
+from app.position import Line, Stretch, stretches
+from app.scheduler import Seeker, Weights, rank
+from tests.strategies import NOW, make_context, open_factories, queues, weights
+
+
+def counted(queue: list[Job], job_class: JobClass, stretch: Stretch) -> int:
+    return sum(
+        job.job_class == job_class
+        and (stretch.group.repo is None or job.repo == stretch.group.repo)
+        and stretch.since <= Line(job.created_at, job.id) < stretch.before
+        for job in queue
+    )
+
+
+@given(queue=queues(max_size=25), factory=open_factories, weighing=weights)
+def test_counting_by_lines_equals_ranking(
+    queue: list[Job], factory: Factory, weighing: Weights
+) -> None:
+    ctx = make_context(NOW)
+    classes = {
+        ClassId(number): one for number, one in enumerate({job.job_class for job in queue}, 1)
+    }
+    needed = {
+        class_id: (classes[class_id], repos)
+        for class_id, repos in classes_needed(classes, [Seeker(factory=factory)], ctx).items()
+    }
+    for place, ranked in enumerate(rank(queue, factory, ctx, weighing)):
+        before = stretches(ranked.job, factory, ctx, weighing, needed)
+        assert len({each.group for each in before}) == len(before)
+        ahead = sum(counted(queue, classes[each.group.class_id], each) for each in before)
+        assert ahead == place

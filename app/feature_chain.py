@@ -181,12 +181,14 @@ def _watch_pulls(state: RepoState) -> _Found:
 
 def _solve_issue(state: RepoState, now: datetime) -> _Found:
     return _unless_barred(
-        state, lambda: _solved(state.issues, now), enabled=state.repo.issue_solving_enabled
+        state, lambda: _solved(state, now), enabled=state.repo.issue_solving_enabled
     )
 
 
-def _solved(issues: Iterable[Issue], now: datetime) -> _Found:
-    issue = next_issue(issues, now)
+def _solved(state: RepoState, now: datetime) -> _Found:
+    if state.forge_silent is not None:
+        return _Found(outcome=Outcome.NOTHING_TO_DO, why=state.forge_silent)
+    issue = next_issue(state.issues, now)
     if issue is None:
         return _Found(outcome=Outcome.NOTHING_TO_DO, why="no issue can be tried now")
     why = f"#{issue.number}, solution {issue.solutions_done + 1} of {issue.solutions_wanted}"

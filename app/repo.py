@@ -172,7 +172,9 @@ class RepoState:
     """One reading of a repo and of everything its chain looks at.
 
     ``runs_today`` counts the runs started since :func:`app.day.day_start`. ``placeable``
-    is false if every registered factory refuses its jobs permanently.
+    is false if every registered factory refuses its jobs permanently. ``forge_silent`` says why the
+    forge could not be read whole, if it could not: a pull request that solves an issue may be in
+    what is missing, so that no issue is dispatched meanwhile.
     """
 
     repo: Repo
@@ -182,6 +184,7 @@ class RepoState:
     run_active: bool = False
     runs_today: int = 0
     placeable: bool = True
+    forge_silent: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

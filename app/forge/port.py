@@ -1,14 +1,15 @@
-"""What the ticks ask a forge: the port that GitHub implements, and what it answers.
+"""What the tick over repos asks a forge: the port that GitHub implements, and what it answers.
 
 Every answer is whole or there is none: a list of which a page is missing is never returned. Whoever
 asks is told by :class:`ForgeSilent` why there is no answer and, if the forge said so, until when it
 wants to be left alone.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
+
+from app.pull import PullState
 
 
 class ForgeSilent(Exception):  # noqa: N818 - "no answer now" is a finding, not a fault of ours
@@ -21,22 +22,6 @@ class ForgeSilent(Exception):  # noqa: N818 - "no answer now" is a finding, not 
         self.until = until
 
 
-class PullState(StrEnum):
-    """What became of a pull request; squashed and rebased ones are merged too."""
-
-    OPEN = "open"
-    MERGED = "merged"
-    CLOSED = "closed"
-
-
-class Verdict(StrEnum):
-    """What the reviewers say, taken together."""
-
-    PENDING = "pending"
-    CHANGES_REQUESTED = "changes_requested"
-    APPROVED = "approved"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullFacts:
     """A pull request as the forge knows it; ``closes`` are the issues that it says it solves."""
@@ -45,8 +30,6 @@ class PullFacts:
     head_sha: str
     state: PullState
     title: str = ""
-    merged_at: datetime | None = None
-    closed_by: str | None = None
     closes: frozenset[int] = frozenset()
 
 
@@ -59,15 +42,6 @@ class IssueFacts:
     open: bool
     labels: frozenset[str] = frozenset()
     score: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewFacts:
-    """The reviewers' word on a pull request, when it was last changed, and what they wrote."""
-
-    verdict: Verdict
-    at: datetime | None = None
-    comments: tuple[str, ...] = field(default=())
 
 
 class Forge(Protocol):
@@ -84,9 +58,3 @@ class Forge(Protocol):
 
     async def issue(self, repository: str, number: int) -> IssueFacts | None:
         """Read one issue; None if there is none."""
-
-    async def pull_at(self, pr_url: str) -> PullFacts | None:
-        """Read the pull request at an address; None if it is not one of this forge."""
-
-    async def review_at(self, pr_url: str) -> ReviewFacts | None:
-        """Read what the reviewers of a pull request say; None if it is not one of this forge."""

@@ -42,7 +42,7 @@ class Scale:
     waiting_s: float = 25.0
     samples: int = 2_000
     deep_samples: int = 400
-    wakes: int = 500
+    wakes: int = 400
     submits: int = 100
     swaps: int = 3_000
     repos: int = 0

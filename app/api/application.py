@@ -9,7 +9,19 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
-from app.api import claims, explain, factories, jobs, leases, service, ticks, tokens
+from app.api import (
+    claims,
+    explain,
+    factories,
+    jobs,
+    leases,
+    projects,
+    service,
+    ticks,
+    tokens,
+    workflow_orders,
+    workflows,
+)
 from app.api.document import DESCRIPTION, TAGS, complete, routes_of
 from app.api.middleware import BoundBody, Guard, Observe
 from app.api.problems import MethodNotAllowed, of_status, of_validation, problem
@@ -18,6 +30,20 @@ from app.errors import NotFound, Refusal
 VERSION = "0.1.0"
 _NOT_FOUND = 404
 _METHOD_NOT_ALLOWED = 405
+
+_NOUNS = (
+    claims,
+    leases,
+    jobs,
+    factories,
+    projects,
+    workflows,
+    workflow_orders,
+    explain,
+    ticks,
+    tokens,
+    service,
+)
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -41,7 +67,7 @@ def application(lifespan: Lifespan | None = None) -> FastAPI:
             HTTPException: _framework_said_no,
         },
     )
-    for noun in (claims, leases, jobs, factories, explain, ticks, tokens, service):
+    for noun in _NOUNS:
         app.router.routes.extend(noun.router.routes)
     complete(app)
     return app

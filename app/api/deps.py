@@ -11,12 +11,15 @@ from app.api.metrics import Metrics
 from app.coordinator.database import Database
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport
+from app.coordinator.explain_workflows import WorkflowsExplained
 from app.coordinator.finish import Take
 from app.coordinator.pulse import PulseBook
+from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
 from app.errors import Forbidden
 from app.fleet import FactoryId, Principal, Role
 from app.wire.values import PAGE_DEFAULT, PAGE_MAX, PersonalId
+from app.workflow import WorkflowId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,8 @@ class Services:
     take: Take
     sweep: Callable[[], Awaitable[LeaseReport]]
     pulses: PulseBook
+    tick_workflows: Callable[[Occasion, WorkflowId | None], Awaitable[Ticked]]
+    explain_workflows: Callable[[], Awaitable[WorkflowsExplained]]
     metrics: Metrics
 
 
@@ -123,6 +128,12 @@ JobIdPath: TypeAlias = Annotated[
 ]
 FactoryIdPath: TypeAlias = Annotated[
     PersonalId, Path(description="The factory's id.", examples=["f1"])
+]
+ProjectIdPath: TypeAlias = Annotated[
+    UUID, Path(description="The project's id.", examples=["01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"])
+]
+WorkflowIdPath: TypeAlias = Annotated[
+    UUID, Path(description="The workflow's id.", examples=["01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"])
 ]
 Cursor: TypeAlias = Annotated[
     str | None,

@@ -57,6 +57,7 @@ TAGS = [
     {"name": "claims", "description": "Getting work, and reporting on it: for factories."},
     {"name": "jobs", "description": "What is to be done."},
     {"name": "factories", "description": "Who does it."},
+    {"name": "workflows", "description": "Work in stages, which a tick moves on."},
     {"name": "explain", "description": "Why, and why not."},
     {"name": "ticks", "description": "What time moves on."},
     {"name": "tokens", "description": "Who may call."},

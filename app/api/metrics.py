@@ -60,7 +60,8 @@ class Metrics:
             ["tick"],
             registry=self.registry,
         )
-        self.last_success.labels("leases")  # there from the start: 0 until the first success
+        for tick in ("leases", "workflows"):
+            self.last_success.labels(tick)  # there from the start: 0 until the first success
         self.leases = Counter(
             "fleet_leases",
             "Leases, by how they went on: renewed, settled, expired and so on.",
@@ -81,6 +82,10 @@ class Metrics:
         for outcome, count in counts.items():
             if count:
                 self.leases.labels(outcome).inc(count)
+
+    def ticked(self, kind: str) -> None:
+        """Keep the time of a tick that did its work."""
+        self.last_success.labels(kind).set_to_current_time()
 
     def text(self) -> bytes:
         """Write all numbers in the format of Prometheus."""

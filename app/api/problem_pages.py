@@ -59,9 +59,10 @@ PAGES: Mapping[str, Page] = {
         "needs it any more. Claim the next one.",
     ),
     "impossible-transition": Page(
-        means="The job's state does not allow this: a finished job cannot be held, a leased one "
-        "cannot be edited, only a dead or cancelled one can be retried.",
-        do="Read the job and see its state. To stop a leased job, cancel it.",
+        means="The state of the job or workflow does not allow this: a finished job cannot be "
+        "held, a leased one cannot be edited, only a dead or cancelled one can be retried; a "
+        "workflow is reviewed only under review.",
+        do="Read it and see its state. To stop a leased job, cancel it.",
     ),
     "lost-race": Page(
         means="Something else changed the row first, as often as this call was willing to try.",

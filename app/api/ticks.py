@@ -1,22 +1,50 @@
 """Ticks: one pass of a loop, by hand or by cron."""
 
-from fastapi import APIRouter
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.api.answers import answer
-from app.api.deps import OpsOrCron, Services, Tools
+from app.api.answers import MEDIA_TYPE, answer
+from app.api.deps import Cursor, Limit, Ops, OpsOrCron, Services, Tools
+from app.api.document import refusals
+from app.api.present_workflows import workflow_tick
 from app.api.routing import CheckedRoute
-from app.wire.ticks import LeaseTick, OddJobReply, Tick
+from app.coordinator.ticking import Occasion, TickKind, list_ticks
+from app.errors import NotFound
+from app.wire.ticks import LeaseTick, OddJobReply, StoredTick, StoredTickPage, Tick
+from app.wire.values import PAGE_DEFAULT, Name
+from app.wire.workflow_ticks import WorkflowTick
+from app.workflow import WorkflowId
 
 router = APIRouter(tags=["ticks"], route_class=CheckedRoute)
 
 BUSY = "another process is at it"
 
+DryRun = Annotated[
+    bool,
+    Query(description="Say what it would do, by the same code, and change nothing."),
+]
+Window = Annotated[
+    Name | None,
+    Query(
+        description="The occasion, such as the time it was scheduled for; one that was served "
+        "is skipped, so the call may be repeated.",
+        examples=["2026-03-01T09:30"],
+    ),
+]
+
 
 @router.post("/tick", summary="Do one pass of everything", response_model=Tick)
-async def tick(_by: OpsOrCron, tools: Tools) -> Response:
-    """Do by hand what the loops do by themselves."""
-    return answer(Tick(leases=await _leases(tools)))
+async def tick(
+    *, _by: OpsOrCron, tools: Tools, dry_run: DryRun = False, window: Window = None
+) -> Response:
+    """Do by hand what the loops do by themselves; a dry run makes no pass over leases."""
+    leases = None if dry_run else await _leases(tools)
+    occasion = Occasion(kind=TickKind.WORKFLOWS, window=window, dry_run=dry_run)
+    workflows = workflow_tick((await tools.tick_workflows(occasion, None)).answer)
+    return _report(Tick(leases=leases, workflows=workflows))
 
 
 @router.post("/tick/leases", summary="Do one pass over leases", response_model=LeaseTick)
@@ -26,6 +54,60 @@ async def tick_leases(_by: OpsOrCron, tools: Tools) -> Response:
     Every serving process does this once a second; one at a time acts, the others skip.
     """
     return answer(await _leases(tools))
+
+
+@router.post(
+    "/tick/workflows",
+    summary="Do one tick over workflows",
+    response_model=WorkflowTick,
+    responses=refusals(NotFound),
+)
+async def tick_workflows(
+    *,
+    _by: OpsOrCron,
+    tools: Tools,
+    run_workflow_id: Annotated[
+        UUID | None, Query(description="A workflow whose stage is to be run, such as a runbook.")
+    ] = None,
+    dry_run: DryRun = False,
+    window: Window = None,
+) -> Response:
+    """Poll the jobs of workflows, and start what may be started.
+
+    One tick at a time acts: while another is running this one is skipped, at once.
+    """
+    occasion = Occasion(kind=TickKind.WORKFLOWS, window=window, dry_run=dry_run)
+    named = None if run_workflow_id is None else WorkflowId(run_workflow_id)
+    return _report(workflow_tick((await tools.tick_workflows(occasion, named)).answer))
+
+
+@router.get("/ticks", summary="List ticks", response_model=StoredTickPage)
+async def ticks_page(
+    _by: Ops,
+    tools: Tools,
+    kind: Annotated[TickKind | None, Query(description="Of this kind.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE_DEFAULT,
+) -> Response:
+    """List the reports of ticks that were not skipped, newest first."""
+    page = await list_ticks(tools.db, kind, cursor, limit)
+    items = [
+        StoredTick(
+            id=each.id,
+            kind=each.kind,
+            window=each.window,
+            at=each.at,
+            report=each.report,
+            reasons=each.reasons,
+        )
+        for each in page.items
+    ]
+    return answer(StoredTickPage(items=items, next_cursor=page.next_cursor))
+
+
+def _report(reply: Tick | WorkflowTick) -> Response:
+    """Write a report; a tick that was skipped says why and nothing else."""
+    return Response(reply.model_dump_json(exclude_unset=True), media_type=MEDIA_TYPE)
 
 
 async def _leases(tools: Services) -> LeaseTick:

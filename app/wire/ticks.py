@@ -2,9 +2,10 @@
 
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from app.wire.values import Reply
+from app.wire.values import Reply, Timestamp
+from app.wire.workflow_ticks import WorkflowTick
 
 
 class OddJobReply(Reply):
@@ -39,4 +40,38 @@ class LeaseTick(Reply):
 class Tick(Reply):
     """What a tick of everything did (``POST /tick``)."""
 
-    leases: LeaseTick = Field(description="What the pass over leases did.")
+    leases: LeaseTick | None = Field(
+        description="What the pass over leases did; null in a dry run, which makes none."
+    )
+    workflows: WorkflowTick = Field(description="What the tick over workflows did.")
+
+
+class StoredTick(Reply):
+    """A tick that was not skipped, as it is stored."""
+
+    id: UUID = Field(
+        description="Its id (UUIDv7).", examples=["01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"]
+    )
+    kind: str = Field(description="Which tick.", examples=["workflows"])
+    window: str | None = Field(
+        description="The window that it was served for, if it was called with one.",
+        examples=["2026-03-01T09:30"],
+    )
+    at: Timestamp = Field(description="When it ended.", examples=["2026-03-01T09:30:02Z"])
+    report: dict[str, JsonValue] = Field(
+        description="Its report, as the call was answered.", examples=[{"skipped": None}]
+    )
+    reasons: dict[str, JsonValue] = Field(
+        description="Why nothing more was started, by id.", examples=[{}]
+    )
+
+
+class StoredTickPage(Reply):
+    """One page of stored ticks, newest first."""
+
+    items: list[StoredTick] = Field(description="The ticks of this page.")
+    next_cursor: str | None = Field(
+        default=None,
+        description="Pass it as `cursor` for the next page; null on the last.",
+        examples=["eyJpZCI6IjAxOTgifQ"],
+    )

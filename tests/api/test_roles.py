@@ -39,6 +39,29 @@ TABLE: Final = {
     "GET /explain": {OPS, FACTORY},
     "GET /explain/jobs/{job_id}": {OPS},
     "GET /explain/decisions/{decision_id}": {OPS},
+    "POST /projects": {OPS},
+    "GET /projects": {OPS},
+    "GET /projects/{project_id}": {OPS},
+    "PATCH /projects/{project_id}": {OPS},
+    "DELETE /projects/{project_id}": {OPS},
+    "POST /projects/{project_id}/pause": {OPS},
+    "POST /projects/{project_id}/resume": {OPS},
+    "POST /workflows": {OPS},
+    "GET /workflows": {OPS},
+    "GET /workflows/{workflow_id}": {OPS},
+    "PATCH /workflows/{workflow_id}": {OPS},
+    "DELETE /workflows/{workflow_id}": {OPS},
+    "POST /workflows/{workflow_id}/run": {OPS},
+    "POST /workflows/{workflow_id}/review": {OPS},
+    "POST /workflows/{workflow_id}/merged": {OPS},
+    "POST /workflows/{workflow_id}/retry": {OPS},
+    "POST /workflows/{workflow_id}/cancel": {OPS},
+    "POST /workflows/{workflow_id}/pause": {OPS},
+    "POST /workflows/{workflow_id}/resume": {OPS},
+    "POST /workflows/{workflow_id}/move": {OPS},
+    "GET /explain/workflows": {OPS},
+    "GET /ticks": {OPS},
+    "POST /tick/workflows": {OPS, CRON},
     "POST /tick": {OPS, CRON},
     "POST /tick/leases": {OPS, CRON},
     "POST /tokens": {OPS},
@@ -64,7 +87,8 @@ async def test_who_may_call_what(fleet: Fleet) -> None:
     fleet.tokens[FACTORY] = fleet.tokens["f1"]
     for call, allowed in TABLE.items():
         method, template = call.split(" ")
-        path = template.format(job_id=JOB, decision_id=JOB, token_id=JOB, factory_id="f1")
+        ids = dict.fromkeys(("job_id", "decision_id", "token_id", "project_id", "workflow_id"), JOB)
+        path = template.format(**ids, factory_id="f1")
         for role in sorted(EVERYBODY):
             response = await fleet.by(role).request(method, path)
             assert (response.status_code == 403) == (role not in allowed), (call, role)

@@ -6,9 +6,11 @@ from app.cli.explain import explain
 from app.cli.factories import factories
 from app.cli.factory_run import factory
 from app.cli.jobs import jobs
+from app.cli.project import project
 from app.cli.submit import submit
 from app.cli.tick import tick
 from app.cli.token import token
+from app.cli.workflow import workflow
 
 fleet = typer.Typer(
     name="fleet",
@@ -22,5 +24,7 @@ fleet.command()(jobs)
 fleet.command()(factories)
 fleet.command()(explain)
 fleet.command()(tick)
+fleet.add_typer(project, name="project")
+fleet.add_typer(workflow, name="workflow")
 fleet.add_typer(token, name="token")
 fleet.add_typer(factory, name="factory")

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from app.cli.connection import AsJson, DataDir, ask
 from app.cli.errors import CliError
+from app.cli.explain_workflows import show_workflows
 from app.cli.screen import console, emit_json, moment, pairs, table
 from app.sdk import FleetClient
 from app.wire.explain import (
@@ -26,7 +27,10 @@ _BARS_SHOWN = 3
 
 def explain(
     *,
-    subject: Annotated[str, typer.Argument(metavar="FACTORY|JOB", help="An id of either.")],
+    subject: Annotated[
+        str,
+        typer.Argument(metavar="FACTORY|JOB|workflows", help="An id of either, or “workflows”."),
+    ],
     factory: Annotated[
         str | None, typer.Option(help="For a job: what about this factory?", show_default=False)
     ] = None,
@@ -34,7 +38,10 @@ def explain(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Explain what a factory's next claim would get, or why a job is (not) taken."""
+    """Explain what a factory would get, why a job is (not) taken, or what workflows wait for."""
+    if subject == "workflows":
+        show_workflows(ask("ops", data_dir, lambda fleet: fleet.explain.workflows()), as_json)
+        return
     try:
         job_id = UUID(subject)
     except ValueError:

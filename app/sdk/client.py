@@ -7,9 +7,11 @@ from app.sdk.explain import Explain
 from app.sdk.factories import Factories
 from app.sdk.jobs import Jobs
 from app.sdk.leases import Leases
+from app.sdk.projects import Projects
 from app.sdk.ticks import Ticks
 from app.sdk.tokens import Tokens
 from app.sdk.transport import Call, Retries, Transport, open_http
+from app.sdk.workflows import Workflows
 from app.wire.service import Liveness, Readiness
 
 TIMEOUT_S = 15.0
@@ -50,6 +52,8 @@ class FleetClient:
         self.tokens = Tokens(transport)
         self.explain = Explain(transport)
         self.ticks = Ticks(transport)
+        self.projects = Projects(transport)
+        self.workflows = Workflows(transport)
 
     async def healthz(self) -> Liveness:
         """Ask whether the process lives."""

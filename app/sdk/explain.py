@@ -6,6 +6,7 @@ from app.sdk.transport import Call, Transport
 from app.wire.decisions import DecisionReply
 from app.wire.explain import FactoryExplanationReply
 from app.wire.explain_job import JobExplanationReply
+from app.wire.workflow_ticks import WorkflowsExplanation
 
 
 class Explain:
@@ -32,6 +33,11 @@ class Explain:
             repeatable=True,
         )
         return await self._transport.reply(call, JobExplanationReply)
+
+    async def workflows(self) -> WorkflowsExplanation:
+        """Ask why each workflow did, or did not, start, and what the next tick would do."""
+        call = Call(method="GET", path="/explain/workflows", repeatable=True)
+        return await self._transport.reply(call, WorkflowsExplanation)
 
     async def decision(self, decision_id: UUID) -> DecisionReply:
         """Read what a past claim was decided on."""

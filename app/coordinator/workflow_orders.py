@@ -38,7 +38,7 @@ async def request_run(db: Database, workflow_id: WorkflowId, *, by: Principal) -
         after = workflow_calls.request_run(before)
         if (after.kind, after.status) not in STAGES:
             detail = f"The workflow is {before.status}: there is no stage to run."
-            raise ImpossibleTransition(detail, status=before.status.value)
+            raise ImpossibleTransition(detail, workflow_status=before.status.value)
         return after
 
     return await _order(db, workflow_id, law, by)
@@ -62,7 +62,7 @@ async def review(
     def law(before: Workflow, now: datetime) -> Workflow:
         if not before.in_review:
             detail = f"The workflow is {before.status}: a verdict counts only under review."
-            raise ImpossibleTransition(detail, status=before.status.value)
+            raise ImpossibleTransition(detail, workflow_status=before.status.value)
         if (before.review, before.review_comments) == (verdict, comments):
             return before
         return workflow_calls.review(before, verdict, comments, now)
@@ -81,7 +81,7 @@ async def merged(db: Database, workflow_id: WorkflowId, *, by: Principal) -> Wor
     def law(before: Workflow, now: datetime) -> Workflow:
         after = workflow_calls.merge_seen(before, now)
         if after.merged_at is None:
-            raise ImpossibleTransition(_no_merge(before), status=before.status.value)
+            raise ImpossibleTransition(_no_merge(before), workflow_status=before.status.value)
         return after
 
     return await _order(db, workflow_id, law, by)

@@ -185,7 +185,7 @@ def _edited(before: Workflow, changes: Mapping[str, Any], now: datetime) -> Work
     status = _checked(before.kind, changes.get("status", before.status))
     if status is not before.status and before.processing:
         detail = "Its job is under way: cancel the workflow, or wait for the job to end."
-        raise ImpossibleTransition(detail, status=before.status.value)
+        raise ImpossibleTransition(detail, workflow_status=before.status.value)
     return workflow_calls.placed(workflow_calls.put(after, status), now)
 
 

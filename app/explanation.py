@@ -180,6 +180,21 @@ def claim_headline(best: JobId | None, margin: int | None, refusals: Sequence[Re
     return f"Its next claim would get {best}, {lead}."
 
 
+def pair_headline(
+    factory_id: FactoryId,
+    job_id: JobId,
+    reasons: Sequence[Rejection],
+    instead: JobId | None,
+) -> str:
+    """Say in one line whether a factory's next claim gets a job."""
+    if reasons:
+        whys = "; ".join(sentence(each) for each in reasons)
+        return f"{factory_id} cannot take {job_id} now: {whys}."
+    if instead is not None:
+        return f"{factory_id} could take {job_id}, but its next claim would get {instead}."
+    return f"The next claim of {factory_id} gets {job_id}."
+
+
 def state_sentence(job: Job, holder: FactoryId | None) -> str:
     """Say in a sentence where a job is in its life.
 

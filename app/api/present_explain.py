@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from app.api import present_pair
 from app.api.present import standing
 from app.coordinator.explain import FactoryExplanation, Place
 from app.coordinator.explain_job import Blocker, JobExplanation, Queue, Verdict
@@ -66,6 +67,7 @@ def job_explanation(found: JobExplanation) -> JobExplanationReply:
             DependantReply(job_id=each.job_id, state=each.state, steps=each.steps)
             for each in found.dependants
         ],
+        pair=present_pair.pair(found.pair) if found.pair else None,
     )
 
 

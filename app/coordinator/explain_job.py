@@ -12,6 +12,7 @@ from datetime import datetime
 from app.blockers import blockers
 from app.coordinator.catalog import Catalog
 from app.coordinator.explain import Place, no_factory, places_of
+from app.coordinator.explain_pair import PairExplanation, explain_pair
 from app.coordinator.ranking import ranked
 from app.eligibility import Rejection, job_rejections, rejections
 from app.errors import NotFound
@@ -75,6 +76,7 @@ class JobExplanation:
     queue: Queue | None
     blockers: tuple[Blocker, ...]
     dependants: tuple[Dependant, ...]
+    pair: PairExplanation | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +121,9 @@ async def explain_job(db: Database, catalog: Catalog, asked: JobQuestion) -> Job
             queue=await _queue(conn, catalog, verdicts, ctx),
             blockers=await _blockers(conn, situation),
             dependants=await explaining.below(conn, job.id),
+            pair=await explain_pair(conn, catalog, job, snapshot.factories[0].factory, ctx)
+            if only
+            else None,
         )
 
 

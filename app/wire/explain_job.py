@@ -2,8 +2,9 @@
 
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
+from app.changes import ChangeKind
 from app.fleet import JobState
 from app.wire.explain import RankedJob, ReasonReply, ScoreDetail
 from app.wire.job_fields import ID_EXAMPLE
@@ -58,6 +59,70 @@ class DependantReply(Reply):
     steps: int = Field(description="How many dependencies away.", examples=[1])
 
 
+class CallReply(Reply):
+    """A call that ops could make, as it would be sent."""
+
+    method: str = Field(description="The method.", examples=["PATCH"])
+    path: str = Field(description="The path.", examples=[f"/jobs/{ID_EXAMPLE}"])
+    body: dict[str, JsonValue] = Field(
+        description="The body. A PATCH needs `If-Match` with the version that the job then has.",
+        examples=[{"priority": "high"}],
+    )
+
+
+class ChangeReply(Reply):
+    """One change, in words."""
+
+    kind: ChangeKind = Field(description="What is changed.", examples=["priority"])
+    message: str = Field(description="It in words.", examples=["the job's priority is high"])
+
+
+class FlipReply(Reply):
+    """Changes that, made together, make the factory take the job next: tried on the scheduler."""
+
+    changes: list[ChangeReply] = Field(description="The changes; none of them can be left out.")
+    calls: list[CallReply] = Field(description="The calls that make them, in this order.")
+
+
+class WaitReply(Reply):
+    """When waiting alone makes the factory take the job next, the queue staying as it is."""
+
+    at: Timestamp = Field(
+        description="The exact time from which it would.", examples=["2026-03-01T15:00:00Z"]
+    )
+    until: Timestamp | None = Field(
+        description="When it would lose its turn again, as others reach their next level of age.",
+        examples=[None],
+    )
+    for_good_at: Timestamp | None = Field(
+        description="From when it would not lose it again; null if that never is.",
+        examples=["2026-03-02T09:00:00Z"],
+    )
+
+
+class PairReply(Reply):
+    """Would this factory take this job next, and if not, what would make it."""
+
+    would_take: bool = Field(
+        description="Whether the factory's next claim gets the job.", examples=[False]
+    )
+    headline: str = Field(
+        description="The answer in one line.",
+        examples=[f"f1 cannot take {ID_EXAMPLE} now: the factory lacks docker."],
+    )
+    instead: UUID | None = Field(
+        description="What its next claim gets instead, if anything.", examples=[None]
+    )
+    flips: list[FlipReply] = Field(
+        description="The smallest changes that flip it, fewest and easiest first; empty if it "
+        "would take it anyway, or if no call helps."
+    )
+    wait: WaitReply | None = Field(
+        description="When waiting alone does; null if it never does, or if what is waited for has "
+        "no time of its own."
+    )
+
+
 class JobExplanationReply(Reply):
     """Why a job is, or is not, taken (``GET /explain/jobs/{id}``)."""
 
@@ -94,4 +159,8 @@ class JobExplanationReply(Reply):
     )
     dependants: list[DependantReply] = Field(
         description="The jobs that wait for it, directly or not, the nearest first; at most 1,000."
+    )
+    pair: PairReply | None = Field(
+        description="Whether the one factory asked about takes it next, and what would make it; "
+        "null if no factory was named."
     )

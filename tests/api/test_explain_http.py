@@ -85,3 +85,31 @@ async def test_a_job_that_can_be_taken_knows_its_place_in_the_queue(fleet: Fleet
     best = await explained(fleet, f"/explain/jobs/{warm['id']}?factory_id=f2")
     assert best["verdicts"][0]["rank"] == 1
     assert best["queue"]["first"] == []
+
+
+async def test_a_pair_is_told_the_smallest_changes_as_calls(fleet: Fleet) -> None:
+    f1 = await fleet.factory("f1", capabilities=["git"])
+    first = await fleet.submit(priority="high")
+    job = await fleet.submit(required_capabilities=["docker"])
+    said = await explained(fleet, f"/explain/jobs/{job['id']}?factory_id=f1")
+    pair = said["pair"]
+    assert pair["would_take"] is False
+    assert pair["headline"] == f"f1 cannot take {job['id']} now: the factory lacks docker."
+    assert pair["instead"] == first["id"]
+    assert pair["wait"] is None
+    assert pair["flips"]
+    assert pair["flips"][0]["changes"][0]["kind"] in {"offer", "require_less"}
+    for call in pair["flips"][0]["calls"]:
+        version = body_of(await fleet.ops.get(f"/jobs/{job['id']}"))["version"]
+        answer = await fleet.ops.request(
+            call["method"],
+            call["path"],
+            json=call["body"] or None,
+            headers={"If-Match": f'"{version}"'} if call["method"] == "PATCH" else {},
+        )
+        assert answer.status_code == 200, answer.text
+    (claim,) = body_of(await f1.post("/claim", json={"factory_id": "f1"}))["claims"]
+    assert claim["job"]["id"] == job["id"]
+    mine = await explained(fleet, f"/explain/jobs/{first['id']}?factory_id=f1")
+    kinds = [[each["kind"] for each in flip["changes"]] for flip in mine["pair"]["flips"]]
+    assert kinds == [["seats"]]

@@ -2,10 +2,13 @@
 
 Correctness rests on the commit alone, which compares every fact that a pick was decided on. What
 is read before it may be old by the time of the commit; then the pick is lost, the loser reads anew
-and matches again. So an answer "nothing" is always the answer of a whole read in which nothing was
-lost: never a false one. The bound on rounds turns a hopeless race into *try again soon* instead.
+and matches again, and leaves alone what it has just lost: whoever won has not committed yet, or it
+would be gone. The next best job is then the best one that is free at that moment. An answer
+"nothing" is always the answer of a whole read in which nothing was lost and nothing left alone:
+never a false one. The bound on rounds turns a hopeless race into *try again soon* instead.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +18,16 @@ from uuid import UUID
 
 from app import explanation
 from app.coordinator.catalog import Catalog
-from app.fleet import Context, DecisionId, Factory, FactoryId, Job, JobRecord
+from app.fleet import (
+    Context,
+    DecisionId,
+    Factory,
+    FactoryId,
+    Job,
+    JobId,
+    JobRecord,
+    LockHolder,
+)
 from app.heads import Group, Heads, classes_needed, run_out
 from app.life import next_heartbeat_s
 from app.scheduler import Pick, Score, Seeker, match
@@ -27,6 +39,8 @@ from app.store.session import Connection
 ROUNDS_MAX = 50
 """How often a batch goes on after losing picks, before its rest is told to come back."""
 
+PAUSE_S = 0.002
+"""How long to let others commit, when all that is left is what they are about to take."""
 
 REFILLS_MAX = 4
 """How many groups are fetched deeper at once: those that ran out first may spare the others."""
@@ -84,9 +98,16 @@ async def serve(
     Those that still lose races after :data:`ROUNDS_MAX` rounds come back ``unsettled``.
     """
     served = {want.factory_id: Served(want=want) for want in wants}
+    race = Race()
     for _ in range(ROUNDS_MAX):
-        if not await _round(conn, catalog, served, new_id=new_id):
+        lost = await _round(conn, catalog, served, race, new_id=new_id)
+        if not lost and not race:
             return served
+        if not any(one.open for one in served.values()):
+            return served
+        if not lost:
+            race = Race()
+            await asyncio.sleep(PAUSE_S)
     for one in served.values():
         one.unsettled = one.open
     return served
@@ -104,10 +125,38 @@ async def take(
     return tuple(served.claims)
 
 
+@dataclass(slots=True, kw_only=True)
+class Race:
+    """What others are about to take: jobs at the version that was lost, and locks."""
+
+    jobs: set[tuple[JobId, int]] = field(default_factory=set)
+    locks: dict[str, LockHolder] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether anything is left alone because of it."""
+        return bool(self.jobs or self.locks)
+
+    def note(self, job: Job, outcome: CommitOutcome) -> None:
+        """Note a pick that was lost to somebody; facts of the factory itself are just read anew."""
+        lock = job.job_class.lock
+        if outcome is CommitOutcome.LOCK_TAKEN and lock is not None:
+            self.locks[lock] = LockHolder(job_id=job.id)
+        elif outcome is CommitOutcome.JOB_MOVED:
+            self.jobs.add((job.id, job.version))
+
+    def without(self, heads: Heads) -> Heads:
+        """Take out of a group what others are about to take."""
+        if not self.jobs:
+            return heads
+        left = tuple(job for job in heads.jobs if (job.id, job.version) not in self.jobs)
+        return replace(heads, jobs=left)
+
+
 async def _round(
     conn: Connection,
     catalog: Catalog,
     served: Mapping[FactoryId, Served],
+    race: Race,
     *,
     new_id: Callable[[], UUID],
 ) -> bool:
@@ -115,7 +164,7 @@ async def _round(
     wanting = [one for one in served.values() if one.open]
     snapshot = await factories.snapshot(conn, [one.want.factory_id for one in wanting])
     facts = {each.factory.id: each for each in snapshot.factories}
-    ctx = Context(now=snapshot.now)
+    ctx = Context(now=snapshot.now, locks=race.locks)
     seekers = []
     for one in wanting:
         one.now = snapshot.now
@@ -124,20 +173,27 @@ async def _round(
         if one.factory is not None:
             left = one.want.max_jobs - len(one.claims)
             seekers.append(Seeker(factory=one.factory, max_jobs=left))
-    picks = await choose(conn, catalog, seekers, ctx)
+    picks = await choose(conn, catalog, seekers, ctx, race)
     if not picks:
         return False
-    return await _commit(conn, picks, _Batch(served=served, facts=facts, ctx=ctx), new_id=new_id)
+    batch = _Batch(served=served, facts=facts, ctx=ctx, race=race)
+    return await _commit(conn, picks, batch, new_id=new_id)
 
 
 async def choose(
-    conn: Connection, catalog: Catalog, seekers: Sequence[Seeker], ctx: Context
+    conn: Connection,
+    catalog: Catalog,
+    seekers: Sequence[Seeker],
+    ctx: Context,
+    race: Race | None = None,
 ) -> tuple[Pick, ...]:
     """Match over as few heads as give the same picks as all ready jobs would.
 
     How deep a group is fetched at first is a guess from the last batch; what runs out is fetched
-    deeper, the first ones first, until nothing that matters does.
+    deeper, the first ones first, until nothing that matters does. What others are about to take is
+    left out, and so many more are fetched.
     """
+    race = race or Race()
     await catalog.refresh(conn)
     needed = classes_needed(catalog.classes, seekers, ctx)
     most = sum(seeker.wanted for seeker in seekers)
@@ -149,12 +205,13 @@ async def choose(
     supply: dict[Group, Heads] = {}
     picks: tuple[Pick, ...] = ()
     while depths:
-        fetched = await claims.heads(conn, depths, catalog.classes)
+        deep = {group: depth + len(race.jobs) for group, depth in depths.items()}
+        fetched = await claims.heads(conn, deep, catalog.classes)
         # A group that has no ready job any more must not be remembered as it was: it would be asked
         # for again, and again.
         for group in depths:
             supply.pop(group, None)
-        supply.update((heads.group, heads) for heads in fetched)
+        supply.update((heads.group, race.without(heads)) for heads in fetched)
         candidates = {job.id: job for heads in supply.values() for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)
         short = run_out(supply.values(), picks, catalog.classes, seekers, ctx)
@@ -168,6 +225,7 @@ class _Batch:
     served: Mapping[FactoryId, Served]
     facts: Mapping[FactoryId, FactoryFacts]
     ctx: Context
+    race: Race
 
 
 async def _commit(
@@ -179,9 +237,8 @@ async def _commit(
         leases.append(_lease(pick, batch, busier[pick.factory_id], new_id()))
         busier[pick.factory_id] += 1
     lost = False
-    for pick, lease, committed in zip(
-        picks, leases, await claims.settle(conn, leases), strict=True
-    ):
+    outcomes = await claims.settle(conn, leases)
+    for pick, lease, committed in zip(picks, leases, outcomes, strict=True):
         one = batch.served[pick.factory_id]
         if isinstance(committed, Leased):
             one.claims.append(_claim(committed, pick, lease))
@@ -189,6 +246,7 @@ async def _commit(
             one.key_used = True
         else:
             lost = True
+            batch.race.note(pick.job, committed.outcome)
             one.lost.append(explanation.LostPick.of(pick, committed.outcome.value))
     return lost
 

@@ -33,6 +33,7 @@ from app.store.session import Connection, Database
 from app.store.wake import ANY
 
 SLOW_POLL_S = 10.0
+SLOW_POLL_MAX = 256
 RETRY_AFTER_S = 1
 RETRY_AFTER_JITTER_S = 4
 """An empty answer asks its factory back after this many seconds, and up to so many more."""
@@ -68,6 +69,7 @@ class _Waiter:
     answer: asyncio.Future[Answer]
     deadline: float
     parked: bool = False
+    looked_at: float = 0.0
     factory: Factory | None = None
     ctx: Context | None = None
 
@@ -235,6 +237,7 @@ class ClaimDesk:
             waiter.refuse(Unavailable("Too many claim at once.", retry_after_s=RETRY_AFTER_S))
         else:
             waiter.factory = served.factory
+            waiter.looked_at = asyncio.get_running_loop().time()
             waiter.ctx = Context(now=served.now)
             # Who looked before the latest wake-up call looks again.
             waiter.parked = generation == self._generation
@@ -267,9 +270,17 @@ class ClaimDesk:
         )
 
     async def _poll_slowly(self) -> None:
+        """Let some of the parked look again, the longest unasked first.
+
+        Everybody looks when he comes, and nobody waits longer than a minute, so that a few at a
+        time are enough, and a crowd that waits for nothing costs next to nothing.
+        """
         while True:
             await asyncio.sleep(SLOW_POLL_S * (0.75 + self._chance() / 2))
-            self.heard(ANY)
+            self._generation += 1
+            parked = [waiter for waiter in self._waiters if waiter.parked]
+            for waiter in sorted(parked, key=lambda each: each.looked_at)[:SLOW_POLL_MAX]:
+                self._unpark(waiter)
 
 
 def _concerns(waiter: _Waiter, job_class: JobClass | None) -> bool:

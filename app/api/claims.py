@@ -3,15 +3,17 @@
 import asyncio
 import contextlib
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
+from starlette.types import Receive
 
-from app.api import present
-from app.api.answers import IdempotencyHeader, answer, read_key
-from app.api.deps import OnlyFactory, Services, Tools, own
+from app.api import plain
+from app.api.answers import IdempotencyHeader, read_key
+from app.api.calls import Call, Hot, Reply, written
+from app.api.deps import OnlyFactory, Tools, own
 from app.api.document import Responses, headers_of, refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.desk import Answer, ClaimRequest, Nothing
@@ -62,22 +64,33 @@ async def claim(
     lost answer harmless: repeating the claim gives the leases of it that are still current. Whoever
     hangs up while waiting leaves the queue.
     """
-    factory_id = own(by, body.factory_id)
-    wait_s, applied = _wait(body, prefer)
+    call = Call(tools=tools, by=by, body=body, key=key, prefer=prefer, receive=request.receive)
+    return (await _claim(call)).response()
+
+
+async def _claim(call: Call[wire.ClaimRequest]) -> Reply:
+    body, tools = call.body, call.tools
+    factory_id = own(call.by, body.factory_id)
+    wait_s, applied = _wait(body, call.prefer)
     asked = ClaimRequest(
         factory_id=factory_id,
         max_jobs=body.max_jobs,
         wait_s=wait_s,
         lease_s=LEASE_S_DEFAULT if body.lease_s is None else body.lease_s,
-        key=None if key is None else read_key(key),
+        key=None if call.key is None else read_key(call.key),
     )
-    won = await _unless_gone(request, tools, asked)
-    response = _gone() if won is None else _answer(won, factory_id)
-    if applied:
-        response.headers["Preference-Applied"] = f"wait={wait_s}"
-    if won is not None:
-        _count(tools, won)
-    return response
+    won = await _unless_gone(call, asked)
+    headers = [("Preference-Applied", f"wait={wait_s}")] if applied else []
+    if won is None:
+        # He hung up: nobody reads this.
+        return Reply(status=204)
+    tools.metrics.claimed(won)
+    if not isinstance(won, Nothing):
+        return written({"claims": [plain.claim(each) for each in won]}, headers=headers)
+    return Reply(status=204, headers=[*headers, *_why(won, factory_id)])
+
+
+HOT = (Hot(path="/claim", model=wire.ClaimRequest, act=_claim),)
 
 
 def _wait(body: wire.ClaimRequest, prefer: str | None) -> tuple[int, bool]:
@@ -88,12 +101,13 @@ def _wait(body: wire.ClaimRequest, prefer: str | None) -> tuple[int, bool]:
     return min(int(found[1]), WAIT_MAX_S), True
 
 
-async def _unless_gone(request: Request, tools: Services, asked: ClaimRequest) -> Answer | None:
+async def _unless_gone(call: Call[Any], asked: ClaimRequest) -> Answer | None:
     """Claim; None if the caller hung up before there was an answer."""
+    desk = call.tools.desk
     if asked.wait_s == 0:
-        return await tools.desk.claim(asked)
-    claiming = asyncio.create_task(tools.desk.claim(asked))
-    hanging_up = asyncio.create_task(_hang_up(request))
+        return await desk.claim(asked)
+    claiming = asyncio.create_task(desk.claim(asked))
+    hanging_up = asyncio.create_task(_hang_up(call.receive))
     try:
         await asyncio.wait({claiming, hanging_up}, return_when=asyncio.FIRST_COMPLETED)
         return await claiming if claiming.done() else None
@@ -104,35 +118,18 @@ async def _unless_gone(request: Request, tools: Services, asked: ClaimRequest) -
                 await task
 
 
-async def _hang_up(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
+async def _hang_up(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def _gone() -> Response:
-    """Answer a caller who is not there any more; nobody reads it."""
-    return Response(status_code=204)
-
-
-def _answer(won: Answer, factory_id: str) -> Response:
-    if not isinstance(won, Nothing):
-        return answer(wire.ClaimsReply(claims=[present.claim(each) for each in won]))
-    reasons = sorted(won.reasons.items(), key=lambda item: (-item[1], item[0]))
-    headers = {
-        "Retry-After": str(won.retry_after_s),
-        "Link": f'</explain?factory_id={quote(factory_id, safe="")}>; rel="describedby"',
-    }
+def _why(nothing: Nothing, factory_id: str) -> list[tuple[str, str]]:
+    reasons = sorted(nothing.reasons.items(), key=lambda item: (-item[1], item[0]))
+    headers = [
+        ("Retry-After", str(nothing.retry_after_s)),
+        ("Link", f'</explain?factory_id={quote(factory_id, safe="")}>; rel="describedby"'),
+    ]
     if reasons:
-        headers["Fleet-Reasons"] = ", ".join(f"{reason}={count}" for reason, count in reasons)
-    return Response(status_code=204, headers=headers)
-
-
-def _count(tools: Services, won: Answer) -> None:
-    metrics = tools.metrics
-    if isinstance(won, Nothing):
-        metrics.claims.labels("nothing").inc()
-        for reason, count in won.reasons.items():
-            metrics.nothing.labels(reason.value).inc(count)
-    else:
-        metrics.claims.labels("leased").inc()
-        metrics.claimed_jobs.inc(len(won))
+        counted = ", ".join(f"{reason}={count}" for reason, count in reasons)
+        headers.append(("Fleet-Reasons", counted))
+    return headers

@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api import accept, present
+from app.api import accept, plain, present
 from app.api.answers import IfMatchGiven, answer, row
+from app.api.calls import A_PLAIN_ID, Call, Hot, Reply, written
 from app.api.deps import (
     Cursor,
     FactoryIdPath,
@@ -29,7 +30,6 @@ from app.wire.factories import (
     FactoryReply,
     Heartbeat,
     HeartbeatReply,
-    LeaseReply,
 )
 from app.wire.values import PAGE_DEFAULT, StandingRequest
 
@@ -83,6 +83,12 @@ async def factory_heartbeat(
     factory_id: FactoryIdPath, body: Heartbeat, by: OnlyFactory, tools: Tools
 ) -> Response:
     """Renew every lease named, each on its own, and learn which are lost or to be cancelled."""
+    call = Call(tools=tools, by=by, body=body, target=factory_id)
+    return (await _heartbeat(call)).response()
+
+
+async def _heartbeat(call: Call[Heartbeat]) -> Reply:
+    body, tools = call.body, call.tools
     beat = Beat(
         health=body.health,
         external_load=body.external_load,
@@ -90,16 +96,20 @@ async def factory_heartbeat(
         cooldown_until=body.cooldown_until,
         leases=tuple(LeaseRef(job_id=JobId(each.job_id), fence=each.fence) for each in body.leases),
     )
-    heard = await heartbeat(tools.db, own(by, factory_id), beat)
+    heard = await heartbeat(tools.db, own(call.by, call.target), beat)
     for each in heard.leases:
-        tools.metrics.leases.labels(each.outcome.value).inc()
-    leases = [
-        LeaseReply(job_id=each.job_id, outcome=each.outcome.value, expires_at=each.expires_at)
-        for each in heard.leases
-    ]
-    return answer(
-        HeartbeatReply(leases=leases, drain=heard.drain, next_heartbeat_s=heard.next_heartbeat_s)
-    )
+        tools.metrics.lease(each.outcome)
+    return written(plain.heartbeat(heard))
+
+
+HOT = (
+    Hot(
+        path="/factories/{factory_id}/heartbeat",
+        model=Heartbeat,
+        act=_heartbeat,
+        target=A_PLAIN_ID,
+    ),
+)
 
 
 @router.post(

@@ -1,10 +1,13 @@
 """Reports on leases: renew, complete, fail, release."""
 
+from typing import Any
+from uuid import UUID
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api import present
-from app.api.answers import answer
+from app.api import plain
+from app.api.calls import A_JOB_ID, Call, Hot, Reply, written
 from app.api.deps import JobIdPath, OnlyFactory, Services, Tools, bound
 from app.api.document import refusals
 from app.api.routing import CheckedRoute
@@ -24,16 +27,13 @@ from app.coordinator.renew import renew
 from app.errors import LostRace, NotFound, StaleFence
 from app.fleet import JobId
 from app.wire.claims import (
-    ClaimReply,
     CompleteLeasesReply,
     CompleteLeasesRequest,
     CompleteReply,
     CompleteRequest,
     FailRequest,
-    LeaseOutcome,
     ReleaseRequest,
     RenewRequest,
-    SettledJob,
     SettledReply,
 )
 from app.wire.factories import LeaseReply
@@ -50,12 +50,15 @@ async def job_renew(
     job_id: JobIdPath, body: RenewRequest, by: OnlyFactory, tools: Tools
 ) -> Response:
     """Keep a lease; a late renewal is granted while the fence is open. A heartbeat renews all."""
-    ref = LeaseRef(job_id=JobId(job_id), fence=body.fence)
-    kept = await renew(tools.db, bound(by), ref, body.lease_s)
-    tools.metrics.leases.labels(kept.outcome).inc()
-    return answer(
-        LeaseReply(job_id=kept.job_id, outcome=kept.outcome.value, expires_at=kept.expires_at)
-    )
+    call = Call(tools=tools, by=by, body=body, target=str(job_id))
+    return (await _renew(call)).response()
+
+
+async def _renew(call: Call[RenewRequest]) -> Reply:
+    ref = LeaseRef(job_id=_job_id(call), fence=call.body.fence)
+    kept = await renew(call.tools.db, bound(call.by), ref, call.body.lease_s)
+    call.tools.metrics.lease(kept.outcome)
+    return written(plain.lease(kept))
 
 
 @router.post(
@@ -72,18 +75,16 @@ async def job_complete(
     Repeating the call under its fence returns the first answer, with those of its next leases that
     are still current.
     """
-    completion = Completion(job_id=JobId(job_id), fence=body.fence, result=body.result)
-    done = await complete_one(tools.db, tools.take, bound(by), completion, body.claim_next)
+    call = Call(tools=tools, by=by, body=body, target=str(job_id))
+    return (await _complete(call)).response()
+
+
+async def _complete(call: Call[CompleteRequest]) -> Reply:
+    body, tools = call.body, call.tools
+    completion = Completion(job_id=_job_id(call), fence=body.fence, result=body.result)
+    done = await complete_one(tools.db, tools.take, bound(call.by), completion, body.claim_next)
     _count(tools, done.outcomes, done)
-    outcome = done.outcomes[0]
-    return answer(
-        CompleteReply(
-            job=_job(outcome),
-            outcome=outcome.outcome.value,
-            replayed=outcome.replayed,
-            claims=_claims(done),
-        )
-    )
+    return written({**plain.settled(done.outcomes[0]), "claims": _claims(done)})
 
 
 @router.post(
@@ -129,40 +130,53 @@ async def job_release(
 )
 async def leases_complete(body: CompleteLeasesRequest, by: OnlyFactory, tools: Tools) -> Response:
     """End several jobs well, each on its own, and take up to `claim_next` next ones."""
+    call = Call(tools=tools, by=by, body=body)
+    return (await _complete_all(call)).response()
+
+
+async def _complete_all(call: Call[CompleteLeasesRequest]) -> Reply:
+    body, tools = call.body, call.tools
     completions = [
         Completion(job_id=JobId(each.job_id), fence=each.fence, result=each.result)
         for each in body.leases
     ]
-    done = await complete(tools.db, tools.take, bound(by), completions, body.claim_next)
+    done = await complete(tools.db, tools.take, bound(call.by), completions, body.claim_next)
     _count(tools, done.outcomes, done)
-    outcomes = [
-        LeaseOutcome(
-            job_id=each.job_id,
-            outcome=each.outcome.value,
-            state=each.state,
-            version=each.version,
-            replayed=each.replayed,
-        )
-        for each in done.outcomes
-    ]
-    return answer(CompleteLeasesReply(outcomes=outcomes, claims=_claims(done)))
+    outcomes = [plain.lease_outcome(each) for each in done.outcomes]
+    return written({"outcomes": outcomes, "claims": _claims(done)})
+
+
+HOT = (
+    Hot(path="/jobs/{job_id}/renew", model=RenewRequest, act=_renew, target=A_JOB_ID),
+    Hot(
+        path="/jobs/{job_id}/complete",
+        model=CompleteRequest,
+        act=_complete,
+        target=A_JOB_ID,
+        free=lambda body: (body.result,),
+        free_depth=1,
+    ),
+    Hot(
+        path="/leases/complete",
+        model=CompleteLeasesRequest,
+        act=_complete_all,
+        free=lambda body: [each.result for each in body.leases],
+        free_depth=3,
+    ),
+)
 
 
 def _settled(tools: Services, outcome: FinishOutcome) -> Response:
     _count(tools, (outcome,))
-    return answer(
-        SettledReply(job=_job(outcome), outcome=outcome.outcome.value, replayed=outcome.replayed)
-    )
+    return written(plain.settled(outcome)).response()
 
 
-def _job(outcome: FinishOutcome) -> SettledJob:
-    assert outcome.state is not None  # noqa: S101 - a report that was taken moved a job
-    assert outcome.version is not None  # noqa: S101 - the same
-    return SettledJob(id=outcome.job_id, state=outcome.state, version=outcome.version)
+def _job_id(call: Call[Any]) -> JobId:
+    return JobId(UUID(call.target))
 
 
-def _claims(done: Finished) -> list[ClaimReply]:
-    return [present.claim(each) for each in done.claims]
+def _claims(done: Finished) -> list[plain.Plain]:
+    return [plain.claim(each) for each in done.claims]
 
 
 def _count(
@@ -170,6 +184,6 @@ def _count(
 ) -> None:
     for each in outcomes:
         if not each.replayed:
-            tools.metrics.leases.labels(each.outcome.value).inc()
+            tools.metrics.lease(each.outcome.value)
     if done is not None and done.claims:
         tools.metrics.claimed_jobs.inc(len(done.claims))

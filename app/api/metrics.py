@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
+from app.coordinator.desk import Answer, Nothing
+
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
 UNMATCHED = "unmatched"
@@ -68,20 +70,48 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        self._series: dict[tuple[str | None, str, int], tuple[Counter, Histogram]] = {}
+        self._outcomes: dict[str, Counter] = {}
+        self._leased = self.claims.labels("leased")
+        self._nothing = self.claims.labels("nothing")
 
     def observe(self, *, route: str | None, method: str, status: int, seconds: float) -> None:
         """Count one answer."""
-        known = method if method in METHODS else OTHER
-        labels = (route or UNMATCHED, known if route else OTHER)
-        self.requests.labels(*labels, str(status)).inc()
-        self.seconds.labels(*labels).observe(seconds)
+        if method not in METHODS or route is None:
+            method = OTHER
+        # Finding a series by its labels is dear, and there are few.
+        series = self._series.get((route, method, status))
+        if series is None:
+            labels = (route or UNMATCHED, method)
+            series = (self.requests.labels(*labels, str(status)), self.seconds.labels(*labels))
+            self._series[route, method, status] = series
+        requests, took = series
+        requests.inc()
+        took.observe(seconds)
+
+    def lease(self, outcome: str, count: int = 1) -> None:
+        """Count how leases went on."""
+        counter = self._outcomes.get(outcome)
+        if counter is None:
+            counter = self._outcomes[outcome] = self.leases.labels(outcome)
+        counter.inc(count)
+
+    def claimed(self, answer: Answer) -> None:
+        """Count what came of a claim."""
+        if isinstance(answer, Nothing):
+            self._nothing.inc()
+            for reason, count in answer.reasons.items():
+                self.nothing.labels(reason.value).inc(count)
+        else:
+            self._leased.inc()
+            self.claimed_jobs.inc(len(answer))
 
     def swept(self, counts: Mapping[str, int]) -> None:
         """Count what a pass over leases did that was not skipped."""
         self.last_success.labels("leases").set_to_current_time()
         for outcome, count in counts.items():
             if count:
-                self.leases.labels(outcome).inc(count)
+                self.lease(outcome, count)
 
     def ticked(self, kind: str) -> None:
         """Keep the time of a tick that did its work."""

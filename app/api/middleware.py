@@ -7,13 +7,15 @@ plain ASGI, so that a token is asked for before a byte of the body is read.
 import logging
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.deps import Services
-from app.api.metrics import UNMATCHED
+from app.api.metrics import UNMATCHED, Metrics
 from app.api.problems import InternalError, PayloadTooLarge, TokenInQuery, problem
 from app.api.strict_json import shown
 from app.errors import Invalid, Refusal, Unauthenticated
@@ -66,28 +68,54 @@ class Observe:
 
         try:
             await self.app(scope, receive, watch)
-        except Exception:
-            log.exception("unexpected fault", extra={"route": _template(scope) or UNMATCHED})
+        except Exception as error:
+            failed = fault(_template(scope), error)
             if status:
                 raise
-            failed = problem(InternalError("Something went wrong inside the coordinator."))
             await failed(scope, receive, watch)
         finally:
-            self._write_down(scope, status[0] if status else 0, monotonic_s() - begun)
+            done = Done(
+                route=_template(scope),
+                method=scope["method"],
+                status=status[0] if status else 0,
+                seconds=monotonic_s() - begun,
+                by=scope.get("state", {}).get("principal"),
+            )
+            done.write_down(_services(scope).metrics)
 
-    def _write_down(self, scope: Scope, status: int, seconds: float) -> None:
-        route = _template(scope)
-        method = scope["method"]
-        metrics = _services(scope).metrics
-        metrics.observe(route=route, method=method, status=status, seconds=seconds)
-        by = scope.get("state", {}).get("principal")
-        access.info(
-            "%s %s %d",
-            method if route else "-",
-            route or UNMATCHED,
-            status,
-            extra={"ms": round(seconds * 1000, 1), "by": by.name if by else None},
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a call went."""
+
+    route: str | None
+    method: str
+    status: int
+    seconds: float
+    by: Principal | None
+
+    def write_down(self, metrics: Metrics) -> None:
+        """Count it, and log it if somebody reads that."""
+        metrics.observe(
+            route=self.route, method=self.method, status=self.status, seconds=self.seconds
         )
+        if access.isEnabledFor(logging.INFO):
+            access.info(
+                "%s %s %d",
+                self.method if self.route else "-",
+                self.route or UNMATCHED,
+                self.status,
+                extra={
+                    "ms": round(self.seconds * 1000, 1),
+                    "by": self.by.name if self.by else None,
+                },
+            )
+
+
+def fault(route: str | None, error: Exception) -> Response:
+    """Log a fault of ours, and make the answer to it."""
+    log.error("unexpected fault", extra={"route": route or UNMATCHED}, exc_info=error)
+    return problem(InternalError("Something went wrong inside the coordinator."))
 
 
 def _template(scope: Scope) -> str | None:
@@ -146,6 +174,8 @@ def _no_secret(query: bytes) -> None:
     Raises:
         TokenInQuery: there is one, or something that goes by the name of one.
     """
+    if not query:
+        return
     text = unquote_to_bytes(query.replace(b"+", b" ")).decode("utf-8", "replace")
     names = {pair.partition("=")[0].strip().lower() for pair in re.split("[&;]", text)}
     if names & _SECRET_NAMES or _SECRET_VALUE.search(text):

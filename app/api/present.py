@@ -1,8 +1,6 @@
 """Values as replies: the hand-off from the use cases to the wire."""
 
-from app.coordinator.claim import Claim
 from app.fleet import FactoryRecord, JobRecord, Standing
-from app.wire.claims import ClaimReply, LeaseGrant, ScoreReply
 from app.wire.factories import FactoryReply
 from app.wire.jobs import JobReply
 from app.wire.values import StandingReply
@@ -82,16 +80,4 @@ def factory(record: FactoryRecord) -> FactoryReply:
         last_seen_at=record.last_seen_at,
         last_served_at=record.last_served_at,
         registered_at=record.registered_at,
-    )
-
-
-def claim(won: Claim) -> ClaimReply:
-    """Show a job that was handed out."""
-    return ClaimReply(
-        job=job(won.job),
-        lease=LeaseGrant(
-            fence=won.fence, expires_at=won.expires_at, next_heartbeat_s=won.next_heartbeat_s
-        ),
-        score=ScoreReply(total=won.score.total, breakdown=won.score.breakdown.as_dict()),
-        decision_id=won.decision_id,
     )

@@ -96,6 +96,30 @@ def text_fault(text: str) -> str | None:
     return None
 
 
+def fit(value: object, depth: int) -> bool:
+    """Tell whether a value that a lenient reader made is one that :func:`parse` lets through.
+
+    Args:
+        value: what stood in a body.
+        depth: how deep it stands there: 0 for a body that is nothing else.
+    """
+    match value:
+        case str():
+            return text_fault(value) is None
+        case dict():
+            return depth < DEPTH_MAX and all(
+                text_fault(key) is None and fit(each, depth + 1) for key, each in value.items()
+            )
+        case list():
+            return depth < DEPTH_MAX and all(fit(each, depth + 1) for each in value)
+        case int():
+            return INTEGER_MIN <= value <= INTEGER_MAX
+        case float():
+            return math.isfinite(value)
+        case _:
+            return value is None
+
+
 def _constant(_name: str) -> _Unfit:
     return _NO_NUMBER
 

@@ -115,6 +115,14 @@ class Doorman:
         self._refused: _Memory[None] = _Memory(REMEMBERED_MAX)
         self._revocations = 0
 
+    def recall(self, token: str) -> Principal | None:
+        """Tell who shows this token if that was found out just now; None means: ask.
+
+        What is remembered was shown in full before, and is found by the hash of all of it.
+        """
+        known = self._known.recall(token_hash(token), self._clock())
+        return None if known is None else known[0]
+
     async def authenticate(self, token: str | None) -> Principal:
         """Tell who shows this token.
 

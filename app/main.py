@@ -8,6 +8,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from logging import getLogger
 
@@ -16,10 +17,15 @@ from fastapi import FastAPI
 from app.api.application import application
 from app.api.deps import Services
 from app.api.metrics import Metrics
+from app.coordinator.board import Rules
 from app.coordinator.claim import Claim, Want, take
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport, sweep
+from app.coordinator.explain_workflows import WorkflowsExplained, explain_workflows
+from app.coordinator.forge_port import Forge
 from app.coordinator.pulse import FLUSH_S, PulseBook
+from app.coordinator.tick_workflows import tick_workflows
+from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
 from app.fleet import FactoryId
 from app.loops.every import Every
@@ -27,6 +33,7 @@ from app.runtime.ids import chance, new_id
 from app.runtime.settings import Settings
 from app.store.listener import Listener
 from app.store.session import Connection, Database, Limits
+from app.workflow import WorkflowId
 
 _LOG = getLogger(__name__)
 
@@ -80,7 +87,7 @@ def _limits(settings: Settings) -> Limits:
         size=settings.database_pool_size,
         timeout_s=settings.database_pool_timeout_s,
         statement_timeout_s=settings.database_statement_timeout_s,
-        pooled=settings.database_statement_cache == 0,
+        statement_cache=settings.database_statement_cache,
     )
 
 
@@ -100,6 +107,7 @@ def _services(db: Database, settings: Settings) -> Services:
             metrics.swept(_counts(report))
         return report
 
+    workflows = _WorkflowTicks(db=db, settings=settings, metrics=metrics)
     return Services(
         db=db,
         doorman=Doorman(db),
@@ -107,8 +115,32 @@ def _services(db: Database, settings: Settings) -> Services:
         take=take_next,
         sweep=sweep_leases,
         pulses=PulseBook(desk.waiting),
+        tick_workflows=workflows.tick,
+        explain_workflows=workflows.explain,
         metrics=metrics,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WorkflowTicks:
+    """The tick over workflows under this installation's settings."""
+
+    db: Database
+    settings: Settings
+    metrics: Metrics
+    forge: Forge | None = None
+
+    async def tick(self, occasion: Occasion, named: WorkflowId | None) -> Ticked:
+        ticked = await tick_workflows(self.db, occasion, self._rules(named), self.forge)
+        if ticked.skipped is None and not occasion.dry_run:
+            self.metrics.ticked(occasion.kind)
+        return ticked
+
+    async def explain(self) -> WorkflowsExplained:
+        return await explain_workflows(self.db, self._rules(None), self.forge)
+
+    def _rules(self, named: WorkflowId | None) -> Rules:
+        return Rules(max_agents=self.settings.max_concurrent_agents, named=named)
 
 
 def _counts(report: LeaseReport) -> dict[str, int]:

@@ -23,7 +23,7 @@ def sentence(error: Exception) -> str:
         return error.detail
     if isinstance(error, ValidationError):
         return "; ".join(
-            f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"
+            ": ".join(filter(None, [".".join(map(str, each["loc"])), each["msg"]]))
             for each in error.errors(include_url=False, include_input=False)
         )
     if isinstance(error, CliError | FleetError | RuntimeError | OSError):

@@ -43,7 +43,7 @@ def create(
     shared_url = connection.settings.database_url
     wanted = TokenRequest(role=role, factory_id=factory, name=name, expires_at=expires_at)
     if shared_url is not None and connection.settings.token is None and data_dir is None:
-        made = asyncio.run(_mint(shared_url, wanted))
+        made = asyncio.run(_mint(connection.settings.listen_url or shared_url, wanted))
     else:
         made = ask("ops", data_dir, lambda fleet: fleet.tokens.create(wanted))
     if as_json:

@@ -13,7 +13,7 @@ async def tokens_for(database_url: str, before: FleetTokens | None) -> FleetToke
     """Make the tokens of this machine; those that still open are kept.
 
     Args:
-        database_url: the coordinator's database.
+        database_url: the coordinator's database, reached directly.
         before: the tokens of the last start, if there was one.
     """
     db = await Database.open(database_url)

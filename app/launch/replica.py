@@ -11,6 +11,7 @@ from app.api.application import application
 from app.api.document import text
 from app.cli.errors import CliError
 from app.launch.serving import first, run, serving
+from app.launch.way import check_the_way
 from app.runtime.listening import bound, url_of
 from app.runtime.settings import Settings
 from app.runtime.signals import told_to_stop
@@ -55,6 +56,7 @@ def write_openapi(output: Path | None) -> None:
 
 
 async def _serve(settings: Settings, direct_url: str, listener: socket.socket) -> None:
+    await check_the_way(settings)
     try:
         current = await schema_is_current(direct_url)
     except SchemaAheadError as ahead:

@@ -22,6 +22,7 @@ from app.cli.screen import warn
 from app.cli.welcome import welcome
 from app.launch.keys import tokens_for
 from app.launch.serving import first, run, serving
+from app.launch.way import check_the_way
 from app.loops.ticker import ticker
 from app.runtime.embedded import embedded_postgres
 from app.runtime.ids import chance
@@ -50,11 +51,13 @@ def start(settings: Settings, show: Show | None) -> None:
 async def _serve(
     settings: Settings, database_url: str, listener: socket.socket, show: Show | None
 ) -> None:
-    await migrate(settings.direct_url or database_url)
+    await check_the_way(settings)
+    direct_url = settings.listen_url or database_url
+    await migrate(direct_url)
     url = url_of(listener)
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     before = last_fleet_file(settings.data_dir)
-    tokens = await tokens_for(database_url, before.tokens if before else None)
+    tokens = await tokens_for(direct_url, before.tokens if before else None)
     content = FleetFile(url=url, database_url=database_url, tokens=tokens)
     fleet_file = write_fleet_file(settings.data_dir, content)
     async with AsyncExitStack() as stack:

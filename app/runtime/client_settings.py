@@ -33,3 +33,8 @@ class ClientSettings(BaseSettings):
         repr=False,
         description="the shared PostgreSQL on which `fleet token create` makes the first token",
     )
+    listen_url: PostgresUrl | None = Field(
+        default=None,
+        repr=False,
+        description="a connection to it that leads around its pooler, if it has one",
+    )

@@ -6,9 +6,9 @@ weighs is deliberately not among them: weights are part of the program.
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -59,8 +59,8 @@ class Settings(BaseSettings):
     listen_url: PostgresUrl | None = Field(
         default=None,
         repr=False,
-        description="a direct connection for LISTEN and migrations, needed beside a transaction "
-        "pooler; the same as the database URL if not given",
+        description="a direct connection, for LISTEN, migrations and first tokens, needed beside a "
+        "transaction pooler; the same as the database URL if not given",
     )
     data_dir: Path = Field(
         default_factory=default_data_dir,
@@ -84,8 +84,8 @@ class Settings(BaseSettings):
         default=256,
         ge=0,
         le=10_000,
-        description="prepared statements kept per connection; 0 beside a transaction pooler that "
-        "does not know prepared statements",
+        description="prepared statements kept per connection; 0 beside a transaction pooler, where "
+        "nothing may be kept",
     )
     ticker: bool = Field(
         default=True, description="let `fleet up` run the ticks itself; `serve` leaves them to cron"
@@ -111,6 +111,16 @@ class Settings(BaseSettings):
     )
     log_level: LogLevel = Field(default="info", description="least level that is logged")
     log_json: bool = Field(default=False, description="log JSON lines instead of plain ones")
+
+    @model_validator(mode="after")
+    def _a_way_around_the_pooler(self) -> Self:
+        if self.database_url and not self.listen_url and not self.database_statement_cache:
+            message = (
+                "FLEET_DATABASE_STATEMENT_CACHE=0 means a transaction pooler: "
+                "set FLEET_LISTEN_URL to a connection that leads around it"
+            )
+            raise ValueError(message)
+        return self
 
     @property
     def direct_url(self) -> str | None:

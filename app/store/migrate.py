@@ -2,7 +2,7 @@
 
 Whoever gets the advisory lock migrates; the others wait for it, a bounded time, and then find
 nothing left to do. Lock and migrations share one connection, so that a broken connection gives up
-both. The lock is one of the session: behind a pooler in transaction mode this needs a direct URL.
+both. The lock is one of the session, so a URL that leads through a pooler is refused.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,8 @@ from sqlalchemy import Connection, func, pool, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from app.store.direct import leads_directly
+
 _LOCK_KEY: Final = 0x666C656574  # "fleet": one lock of this name per database
 _LOCK_NOT_AVAILABLE: Final = "55P03"
 
@@ -33,6 +35,10 @@ class SchemaAheadError(MigrationError):
 
 class MigrationTimeoutError(MigrationError):
     """A lock was not free in time: another migration, or a long transaction on a table."""
+
+
+class PoolerInTheWayError(MigrationError):
+    """The URL leads through a pooler, where a lock of the session is nobody's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +64,15 @@ async def migrate(url: str, *, wait_s: float = 60.0, lock_timeout_s: float = 5.0
     Raises:
         SchemaAheadError: if the database is at a revision this build does not know.
         MigrationTimeoutError: if a lock was not free in time; nothing is half done, try again.
+        PoolerInTheWayError: if the URL is no direct connection.
+        Unavailable: if nobody answers there.
     """
+    if not await leads_directly(url):
+        message = (
+            "migrations need a direct connection to PostgreSQL, and this one leads through a "
+            "pooler: set FLEET_LISTEN_URL to one that leads around it"
+        )
+        raise PoolerInTheWayError(message)
     engine = create_async_engine(driver_url(url), poolclass=pool.NullPool)
     try:
         async with engine.connect() as connection:

@@ -6,6 +6,12 @@ nothing here changes a session's settings, and an open transaction is rolled bac
 connection that died is replaced by the next request that needs one, so a database that went away
 and came back needs no restart of ours. Whatever goes wrong with the connection itself, and not
 with the statement, is ``Unavailable`` to the caller.
+
+Behind a pooler in transaction mode each transaction, and each statement outside of one, may meet
+another server process. So nothing is kept there: statements are prepared without a name and, as
+asyncpg asks for their types in one round trip and runs them in the next, sent again with the run;
+time is up by our own clock, as PgBouncer refuses a ``statement_timeout``; advisory locks are the
+transaction's; and what needs a session, LISTEN and migrations, goes around the pooler.
 """
 
 import asyncio
@@ -22,7 +28,7 @@ from sqlmodel.sql.expression import Select, SelectOfScalar
 
 from app.errors import Unavailable
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 Record: TypeAlias = asyncpg.Record
 
 RETRY_AFTER_S = 2
@@ -51,8 +57,8 @@ class Limits:
     size: int = 10
     timeout_s: float = 5.0
     statement_timeout_s: float = 30.0
-    pooled: bool = False
-    """Behind a pooler in transaction mode: nothing may outlive a transaction on the server."""
+    statement_cache: int = 256
+    """Prepared statements kept per connection; with none, we may be behind a pooler."""
 
 
 class Database:
@@ -138,9 +144,14 @@ def statement(select: "Select[Any] | SelectOfScalar[Any]") -> tuple[str, Sequenc
 
 
 def _options(limits: Limits) -> dict[str, Any]:
-    if limits.pooled:
-        return {"statement_cache_size": 0}
+    if not limits.statement_cache:
+        return {
+            "statement_cache_size": 0,
+            "command_timeout": limits.statement_timeout_s,
+            "server_settings": {"application_name": "fleet"},
+        }
     return {
+        "statement_cache_size": limits.statement_cache,
         "server_settings": {
             "application_name": "fleet",
             "statement_timeout": str(int(limits.statement_timeout_s * 1000)),

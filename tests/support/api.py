@@ -22,7 +22,10 @@ NEVER_S = 3600.0
 
 
 def settings_for(database_url: str, **changes: Any) -> Settings:  # noqa: ANN401 - any setting
-    """Settings under which only the test moves time."""
+    """Settings under which only the test moves time; ``pooled_url`` names a way by a pooler."""
+    if pooled_url := changes.pop("pooled_url", None):
+        pooled = {"listen_url": database_url, "database_statement_cache": 0}
+        return settings_for(pooled_url, **pooled, **changes)
     return Settings(**{"database_url": database_url, "lease_loop_interval_s": NEVER_S, **changes})
 
 

@@ -8,6 +8,9 @@ HYPOTHESIS_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 ADMIN_URL = os.environ.get("FLEET_TEST_DATABASE_URL")
 """A PostgreSQL where the suite may create databases; embedded PostgreSQL if not given."""
 
+DEBIAN_REQUIRED = os.environ.get("FLEET_TEST_DEBIAN") == "required"
+"""Whether tests that need Debian's PostgreSQL and PgBouncer fail without them; else left out."""
+
 
 def child_environment(**settings: str) -> dict[str, str]:
     """Make the environment of a process under test: ours, without settings of the machine.

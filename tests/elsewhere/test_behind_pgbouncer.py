@@ -1,0 +1,146 @@
+"""Behind PgBouncer in transaction mode: each transaction may meet another server process."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from app.coordinator.expire import sweep
+from app.coordinator.ticking import Occasion, Ticked, TickKind, Turn, take_turn
+from app.errors import Unavailable
+from app.store.direct import leads_directly
+from app.store.migrate import PoolerInTheWayError, migrate
+from app.store.session import Connection, Database, Limits
+from tests.support.api import body_of, fleet_on_port
+from tests.support.command import fleet
+from tests.support.crowds import crowd_at
+from tests.support.replicas import replica
+from tests.support.whole_path import walk
+
+CROWD, ROUNDS, TICKS = 200, 20, 50
+POOLED = Limits(statement_cache=0, timeout_s=30)
+
+ADVISORY = (
+    "select count(*) from pg_locks l join pg_database d on d.oid = l.database"
+    " where l.locktype = 'advisory' and d.datname = current_database()"
+)
+RUNS_ON = (
+    "select exists (select from pg_stat_activity where state = 'active'"
+    " and query ~ '^select pg_sleep')"
+)
+
+
+async def test_a_job_goes_all_its_way(database_url: str, pooled_url: str) -> None:
+    async with fleet_on_port(database_url, pooled_url=pooled_url) as running:
+        await walk(running)
+
+
+async def test_a_burst_of_claims_meets_no_foreign_statement(
+    database_url: str, pooled_url: str
+) -> None:
+    async with fleet_on_port(database_url, pooled_url=pooled_url) as running:
+        seen = set()
+        async with crowd_at(running, CROWD, seat_limit=ROUNDS) as crowd:
+            for _ in range(ROUNDS):
+                jobs = {"jobs": [{"kind": "test"}] * CROWD}
+                assert (await running.client.post("/jobs/batch", json=jobs)).status_code == 201
+                for answer in (await crowd.claims()).values():
+                    assert answer.status == 200, answer
+                    seen.add(answer.json["claims"][0]["job"]["id"])
+        assert len(seen) == CROWD * ROUNDS
+
+
+async def test_no_tick_leaves_a_lock_behind(database_url: str, pooled_url: str) -> None:
+    direct = await asyncpg.connect(database_url)
+    db = await Database.open(pooled_url, POOLED)
+    for _ in range(TICKS // 2):
+        assert not (await sweep(db)).busy
+        assert (await take_turn(db, Occasion(kind=TickKind.REPOS), in_vain)).skipped is None
+        assert await direct.fetchval(ADVISORY) == 0
+        with pytest.raises(ZeroDivisionError):
+            await take_turn(db, Occasion(kind=TickKind.WORKFLOWS), midway)
+        assert await direct.fetchval(ADVISORY) == 0
+    await db.close()
+    await direct.close()
+
+
+async def test_who_waits_is_woken_by_another_replica(database_url: str, pooled_url: str) -> None:
+    ways = {"FLEET_LISTEN_URL": database_url, "FLEET_DATABASE_STATEMENT_CACHE": "0"}
+    async with (
+        fleet_on_port(database_url, pooled_url=pooled_url) as here,
+        replica(pooled_url, **ways) as there,
+    ):
+        f1 = await here.factory("f1")
+        waiting = asyncio.create_task(f1.post("/claim", json={"factory_id": "f1", "wait_s": 50}))
+        while here.app.state.services.desk.waiting() != {"f1"}:
+            await here.anonymous.get("/healthz")
+        async with asyncio.timeout(5):
+            job = await here.client.post(f"{there}/jobs", json={"kind": "test"})
+            (claim,) = body_of(await waiting)["claims"]
+        assert claim["job"]["id"] == body_of(job)["id"]
+
+
+async def test_a_statement_that_runs_too_long_is_given_up_on_both_sides(
+    database_url: str, pooled_url: str
+) -> None:
+    direct = await asyncpg.connect(database_url)
+    db = await Database.open(pooled_url, Limits(statement_cache=0, statement_timeout_s=0.3))
+    with pytest.raises(Unavailable):
+        async with db.connection() as conn:
+            await conn.fetchval("select pg_sleep($1)", 600)
+    async with asyncio.timeout(30):
+        while await direct.fetchval(RUNS_ON):
+            pass
+    async with db.connection() as conn:
+        assert await conn.fetchval("select $1::text", "goes on") == "goes on"
+    await db.close()
+    await direct.close()
+
+
+async def test_migrations_refuse_a_pooler(
+    database_url: str, empty_database_url: str, pooled_url: str
+) -> None:
+    assert await leads_directly(database_url)
+    assert not await leads_directly(pooled_url)
+    with pytest.raises(PoolerInTheWayError, match="FLEET_LISTEN_URL"):
+        await migrate(pooled_url)
+    ways = {"FLEET_DATABASE_URL": pooled_url, "FLEET_DATABASE_STATEMENT_CACHE": "0"}
+    done = await fleet("migrate", FLEET_LISTEN_URL=empty_database_url, **ways)
+    assert done.code == 0, done.err
+    made = await fleet("token", "create", "--role", "ops", FLEET_LISTEN_URL=database_url, **ways)
+    assert made.code == 0, made.err
+
+
+@pytest.mark.parametrize(
+    ("cache", "listen", "hint"),
+    [
+        ("256", None, "FLEET_DATABASE_STATEMENT_CACHE=0"),
+        ("256", "direct", "FLEET_DATABASE_STATEMENT_CACHE=0"),
+        ("0", None, "set FLEET_LISTEN_URL"),
+        ("0", "pooled", "FLEET_LISTEN_URL leads through a pooler"),
+    ],
+)
+async def test_settings_that_would_fail_in_bursts_are_refused_at_the_start(
+    database_url: str, pooled_url: str, cache: str, listen: str | None, hint: str
+) -> None:
+    ways = {"FLEET_DATABASE_URL": pooled_url, "FLEET_DATABASE_STATEMENT_CACHE": cache}
+    if listen is not None:
+        ways["FLEET_LISTEN_URL"] = database_url if listen == "direct" else pooled_url
+    refused = await fleet("serve", "--port", "0", **ways)
+    assert (refused.code, refused.out) == (1, "")
+    assert hint in refused.err
+
+
+async def in_vain(turn: Turn) -> Ticked:
+    async with turn.reading() as conn:
+        await conn.fetchval("select count(*) from job")
+    return Ticked()
+
+
+async def midway(turn: Turn) -> Ticked:
+    async def act(conn: Connection) -> None:
+        await conn.execute("update token set name = 'half done'")
+        raise ZeroDivisionError
+
+    await turn.write(act)
+    return Ticked()

@@ -1,23 +1,20 @@
 """Explain: why, and why not."""
 
 from typing import Annotated
-from uuid import UUID
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.api import present_explain as present
 from app.api import present_workflows
 from app.api.answers import answer
-from app.api.deps import Db, JobIdPath, Ops, OpsOrFactory, Tools, own
+from app.api.deps import JobIdPath, Ops, OpsOrFactory, Tools, own
 from app.api.document import refusals
 from app.api.routing import CheckedRoute
-from app.coordinator.decisions import explain_decision
 from app.coordinator.explain import explain_factory
 from app.coordinator.explain_job import JobQuestion, explain_job
 from app.errors import NotFound
-from app.fleet import DecisionId, FactoryId, JobId
-from app.wire.decisions import DecisionReply
+from app.fleet import FactoryId, JobId
 from app.wire.explain import FactoryExplanationReply
 from app.wire.explain_job import JobExplanationReply
 from app.wire.values import PersonalId
@@ -87,29 +84,3 @@ async def workflows_explained(_by: Ops, tools: Tools) -> Response:
     The next is a dry run of the tick itself, so it is no guess.
     """
     return answer(present_workflows.workflows_explained(await tools.explain_workflows()))
-
-
-@router.get(
-    "/explain/decisions/{decision_id}",
-    summary="What a claim was decided on",
-    response_model=DecisionReply,
-    responses=refusals(NotFound),
-)
-async def decision_explained(
-    decision_id: Annotated[UUID, Path(description="The decision's id, as its claim gave it.")],
-    _by: Ops,
-    db: Db,
-) -> Response:
-    """Show the stored record: facts, weights, runners-up, margin, and races that were lost."""
-    found = await explain_decision(db, DecisionId(decision_id))
-    return answer(
-        DecisionReply(
-            id=found.id,
-            at=found.at,
-            factory_id=found.factory_id,
-            job_id=found.job_id,
-            fence=found.fence,
-            total=found.total,
-            record=found.record,
-        )
-    )

@@ -1,21 +1,87 @@
-"""Decisions: what past claims were decided on."""
+"""Decisions: what past claims were decided on, and whether they would be decided so again."""
 
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.coordinator.paging import Page, page_of, place
+from app.coordinator.reads import get_job
 from app.errors import NotFound
-from app.fleet import DecisionId
-from app.store import explaining
-from app.store.explaining import Decision
+from app.fleet import DecisionId, JobId, Json
+from app.replay import Difference, replay
+from app.store import decisions
+from app.store.decisions import Decision, DecisionFilter, Receipt
 from app.store.session import Database
 
+__all__ = [
+    "Decision",
+    "DecisionExplanation",
+    "DecisionFilter",
+    "Receipt",
+    "explain_decision",
+    "lease_receipts",
+    "list_decisions",
+]
 
-async def explain_decision(db: Database, decision_id: DecisionId) -> Decision:
-    """Show the record that a claim left.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionExplanation:
+    """The record of a claim, and what today's scheduler would decide otherwise: mostly nothing."""
+
+    decision: Decision
+    differences: tuple[Difference, ...]
+
+
+async def explain_decision(db: Database, decision_id: DecisionId) -> DecisionExplanation:
+    """Show the record that a claim left, and replay it.
 
     Raises:
         NotFound: there is no such decision, or it was pruned.
     """
     async with db.connection() as conn:
-        found = await explaining.decision(conn, decision_id)
+        found = await decisions.decision(conn, decision_id)
     if found is None:
         detail = f"There is no decision {decision_id}."
         raise NotFound(detail, decision_id=str(decision_id))
-    return found
+    return DecisionExplanation(decision=found, differences=replay(found.record))
+
+
+async def list_decisions(
+    db: Database, wanted: DecisionFilter, cursor: str | None, limit: int
+) -> Page[Decision]:
+    """Read a page of decisions, newest first.
+
+    Raises:
+        Invalid: the cursor is none of ours.
+    """
+    after = place(cursor, _decision_id)
+    async with db.connection() as conn:
+        found = await decisions.page(conn, wanted, after=after, limit=limit + 1)
+    return page_of(found, limit, lambda each: str(each.id))
+
+
+async def lease_receipts(
+    db: Database, job_id: JobId, cursor: str | None, limit: int
+) -> Page[Receipt]:
+    """Read a page of the leases that a job had, the oldest first.
+
+    Raises:
+        NotFound: there is no such job.
+        Invalid: the cursor is none of ours.
+    """
+    after = place(cursor, _fence) or 0
+    await get_job(db, job_id)
+    async with db.connection() as conn:
+        found = await decisions.receipts(conn, job_id, after=after, limit=limit + 1)
+    return page_of(found, limit, lambda each: each.fence)
+
+
+def _decision_id(key: Json) -> DecisionId:
+    if not isinstance(key, str):
+        raise TypeError
+    return DecisionId(UUID(key))
+
+
+def _fence(key: Json) -> int:
+    if type(key) is not int or not 0 <= key < 2**63:
+        raise TypeError
+    return key

@@ -1,18 +1,15 @@
-"""What an explanation reads beside what a claim reads: one job in its situation, past decisions."""
+"""What an explanation reads beside what a claim reads: jobs in their situation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from app.fleet import (
     ClassId,
     Context,
-    DecisionId,
     FactoryId,
     Job,
     JobId,
     JobState,
-    JsonObject,
     LockHolder,
     Standing,
 )
@@ -53,19 +50,6 @@ class Ahead:
 
     jobs: int
     at_least: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """A claim's record: who got what under which fence, and everything it was decided on."""
-
-    id: DecisionId
-    at: datetime
-    factory_id: FactoryId
-    job_id: JobId
-    fence: int
-    total: int
-    record: JsonObject
 
 
 async def situations(conn: Connection, ids: Sequence[JobId]) -> dict[JobId, Situation]:
@@ -125,22 +109,6 @@ async def ahead(conn: Connection, where: Sequence[Stretch]) -> Ahead:
             )
             counts += [row["ahead"] for row in rows]
     return Ahead(jobs=sum(counts), at_least=any(count >= AHEAD_MAX for count in counts))
-
-
-async def decision(conn: Connection, decision_id: DecisionId) -> Decision | None:
-    """Read the record of a claim."""
-    row = await conn.fetchrow(sql("decision_read"), decision_id)
-    if row is None:
-        return None
-    return Decision(
-        id=DecisionId(row["id"]),
-        at=row["at"],
-        factory_id=FactoryId(row["factory_id"]),
-        job_id=JobId(row["job_id"]),
-        fence=row["fence"],
-        total=row["total"],
-        record=row["record"],
-    )
 
 
 def _job(row: Record) -> Job:

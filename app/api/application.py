@@ -26,6 +26,7 @@ from app.api import (
     ticks,
     tokens,
     webhooks,
+    what_if,
     workflow_orders,
     workflows,
 )
@@ -53,6 +54,7 @@ _NOUNS = (
     webhooks,
     explain,
     decisions,
+    what_if,
     ticks,
     tokens,
     service,

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from app.backlog import FilterStep, Unlock, counted_reasons, survivors, unlocks
 from app.coordinator.catalog import Catalog
-from app.coordinator.ranking import ranked
+from app.coordinator.ranking import Question, ranked
 from app.eligibility import Reason, Rejection, factory_rejections
 from app.errors import NotFound
 from app.explanation import claim_headline
@@ -67,7 +67,7 @@ async def explain_factory(
         stored = snapshot.factories[0].factory
         ctx = Context(now=snapshot.now)
         factory = replace(stored, last_seen_at=ctx.now)
-        best = await ranked(conn, catalog, factory, ctx, limit=limit + 1)
+        best = await ranked(conn, catalog, factory, ctx, Question(limit=limit + 1))
         backlog = await backlogs.read(conn)
     refusals = factory_rejections(factory, ctx)
     places = places_of(best)

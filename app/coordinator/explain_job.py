@@ -13,7 +13,7 @@ from app.blockers import blockers
 from app.coordinator.catalog import Catalog
 from app.coordinator.explain import Place, no_factory, places_of
 from app.coordinator.explain_pair import PairExplanation, explain_pair
-from app.coordinator.ranking import ranked
+from app.coordinator.ranking import Question, ranked
 from app.eligibility import Rejection, job_rejections, rejections
 from app.errors import NotFound
 from app.explanation import headline, state_sentence
@@ -178,7 +178,7 @@ async def _queue(
         return None
     _, factory, ahead = min(placed, key=lambda one: (one[0], one[1].id))
     most = min(AHEAD_SHOWN, ahead.jobs)
-    best = await ranked(conn, catalog, factory, ctx, limit=most + 1) if most else ()
+    best = await ranked(conn, catalog, factory, ctx, Question(limit=most + 1)) if most else ()
     return Queue(factory_id=factory.id, ahead=ahead, first=places_of(best)[:most])
 
 

@@ -5,6 +5,7 @@ those groups whose heads are among the best few: two reads, however many classes
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from app.coordinator.catalog import Catalog
 from app.fleet import Context, Factory, Job, JobId
@@ -27,28 +28,36 @@ def groups_for(catalog: Catalog, factories: Sequence[Factory], ctx: Context) -> 
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How deep to rank, by which weights, and with which job otherwise than it is stored."""
+
+    limit: int
+    weights: Weights = DEFAULT_WEIGHTS
+    changed: Job | None = None
+
+
 async def ranked(
-    conn: Connection,
-    catalog: Catalog,
-    factory: Factory,
-    ctx: Context,
-    *,
-    limit: int,
-    weights: Weights = DEFAULT_WEIGHTS,
+    conn: Connection, catalog: Catalog, factory: Factory, ctx: Context, asked: Question
 ) -> tuple[Ranked, ...]:
-    """Rank the ``limit`` best ready jobs for a factory; none if it may take nothing now."""
+    """Rank the best ready jobs for a factory; none if it may take nothing now."""
     await catalog.refresh(conn)
     groups = groups_for(catalog, [factory], ctx)
-    supply = await claims.heads(conn, dict.fromkeys(groups, 1), catalog.classes)
-    best = rank(_jobs(supply), factory, ctx, weights)[:limit]
-    if limit > 1:
+    # One row more where the head may be the job that is not to be read as it is stored.
+    spare = 1 if asked.changed else 0
+    supply = await claims.heads(conn, dict.fromkeys(groups, 1 + spare), catalog.classes)
+    best = rank(_jobs(supply, asked), factory, ctx, asked.weights)[: asked.limit]
+    if asked.limit > 1:
         leading = {one.job.id for one in best}
         deeper = [heads.group for heads in supply if leading & {job.id for job in heads.jobs}]
-        deep = await claims.heads(conn, dict.fromkeys(deeper, limit), catalog.classes)
-        best = rank(_jobs([*supply, *deep]), factory, ctx, weights)[:limit]
+        depths = dict.fromkeys(deeper, asked.limit + spare)
+        deep = await claims.heads(conn, depths, catalog.classes)
+        best = rank(_jobs([*supply, *deep], asked), factory, ctx, asked.weights)[: asked.limit]
     return best
 
 
-def _jobs(supply: Iterable[Heads]) -> Sequence[Job]:
+def _jobs(supply: Iterable[Heads], asked: Question) -> Sequence[Job]:
     found: dict[JobId, Job] = {job.id: job for heads in supply for job in heads.jobs}
+    if asked.changed:
+        found[asked.changed.id] = asked.changed
     return tuple(found.values())

@@ -20,7 +20,7 @@ from app.api.document import refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.enlist import dismiss, enlist, get_factory, list_factories
 from app.coordinator.finish import LeaseRef
-from app.coordinator.heartbeat import Beat, heartbeat
+from app.coordinator.heartbeat import Beat
 from app.coordinator.standing import drain, pause, resume
 from app.errors import FactoryBusy, Invalid, LostRace, NotFound, VersionMismatch
 from app.fleet import FactoryId, JobId, Json, Role
@@ -96,7 +96,7 @@ async def _heartbeat(call: Call[Heartbeat]) -> Reply:
         cooldown_until=body.cooldown_until,
         leases=tuple(LeaseRef(job_id=JobId(each.job_id), fence=each.fence) for each in body.leases),
     )
-    heard = await heartbeat(tools.db, own(call.by, call.target), beat)
+    heard = await tools.reports.heartbeat(own(call.by, call.target), beat)
     for each in heard.leases:
         tools.metrics.lease(each.outcome)
     return written(plain.heartbeat(heard))

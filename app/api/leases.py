@@ -11,19 +11,9 @@ from app.api.calls import A_JOB_ID, Call, Hot, Reply, written
 from app.api.deps import JobIdPath, OnlyFactory, Services, Tools, bound
 from app.api.document import refusals
 from app.api.routing import CheckedRoute
-from app.coordinator.finish import (
-    Completion,
-    Failure,
-    Finished,
-    LeaseRef,
-    Release,
-    complete,
-    complete_one,
-    fail,
-    release,
-)
+from app.coordinator.complete import Completion, Finished
+from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import FinishOutcome
-from app.coordinator.renew import renew
 from app.errors import LostRace, NotFound, StaleFence
 from app.fleet import JobId
 from app.wire.claims import (
@@ -56,7 +46,7 @@ async def job_renew(
 
 async def _renew(call: Call[RenewRequest]) -> Reply:
     ref = LeaseRef(job_id=_job_id(call), fence=call.body.fence)
-    kept = await renew(call.tools.db, bound(call.by), ref, call.body.lease_s)
+    kept = await call.tools.reports.renew(bound(call.by), ref, call.body.lease_s)
     call.tools.metrics.lease(kept.outcome)
     return written(plain.lease(kept))
 
@@ -82,7 +72,7 @@ async def job_complete(
 async def _complete(call: Call[CompleteRequest]) -> Reply:
     body, tools = call.body, call.tools
     completion = Completion(job_id=_job_id(call), fence=body.fence, result=body.result)
-    done = await complete_one(tools.db, tools.take, bound(call.by), completion, body.claim_next)
+    done = await tools.reports.complete_one(bound(call.by), completion, body.claim_next)
     _count(tools, done.outcomes, done)
     return written({**plain.settled(done.outcomes[0]), "claims": _claims(done)})
 
@@ -140,7 +130,7 @@ async def _complete_all(call: Call[CompleteLeasesRequest]) -> Reply:
         Completion(job_id=JobId(each.job_id), fence=each.fence, result=each.result)
         for each in body.leases
     ]
-    done = await complete(tools.db, tools.take, bound(call.by), completions, body.claim_next)
+    done = await tools.reports.complete(bound(call.by), completions, body.claim_next)
     _count(tools, done.outcomes, done)
     outcomes = [plain.lease_outcome(each) for each in done.outcomes]
     return written({"outcomes": outcomes, "claims": _claims(done)})

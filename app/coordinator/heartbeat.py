@@ -3,11 +3,12 @@
 Its leases come first: whatever goes wrong with the rest, they are renewed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from app.coordinator.finish import LeaseRef
-from app.coordinator.renew import LeaseAnswer, renew_all
+from app.coordinator.renew import LeaseAnswer, Renewal, renew_for_all
 from app.errors import NotFound
 from app.fleet import FactoryId, Health
 from app.life import next_heartbeat_s
@@ -42,30 +43,70 @@ class HeartbeatAnswer:
     next_heartbeat_s: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A heartbeat of one factory."""
+
+    factory_id: FactoryId
+    beat: Beat
+
+
 async def heartbeat(db: Database, factory_id: FactoryId, beat: Beat) -> HeartbeatAnswer:
     """Renew all leases of a factory and write down what it says of itself.
 
     Raises:
         NotFound: no factory is registered under this id.
     """
-    answers = await renew_all(db, factory_id, beat.leases)
+    (answer,) = await hear_all(db, [Heard(factory_id=factory_id, beat=beat)])
+    return registered(factory_id, answer)
+
+
+def registered(factory_id: FactoryId, answer: HeartbeatAnswer | None) -> HeartbeatAnswer:
+    """Return the answer, if there is one.
+
+    Raises:
+        NotFound: no factory is registered under this id.
+    """
+    if answer is None:
+        detail = f"No factory is registered as {factory_id}."
+        raise NotFound(detail)
+    return answer
+
+
+async def hear_all(db: Database, heard: Sequence[Heard]) -> list[HeartbeatAnswer | None]:
+    """Answer the heartbeats of several factories, no lease in two of them, none twice in it.
+
+    None is the answer to a factory that is not registered.
+    """
+    renewed = await renew_for_all(
+        db, [Renewal(factory_id=each.factory_id, refs=each.beat.leases) for each in heard]
+    )
     async with db.connection() as conn:
-        drain = await pulses.draining(conn, factory_id)
-        if drain is None:
-            detail = f"No factory is registered as {factory_id}."
-            raise NotFound(detail)
-        pulse = Pulse(
-            factory_id=factory_id,
-            health=beat.health,
-            external_load=beat.external_load,
-            warm_repos=beat.warm_repos,
-        )
-        await pulses.touch(conn, [pulse])
-        if beat.cooldown_until is not None:
-            await accounts.cool_factory(conn, factory_id, beat.cooldown_until)
-    lengths = [answer.lease_s for answer in answers if answer.lease_s is not None]
+        drain = await pulses.draining(conn, [each.factory_id for each in heard])
+        known = [each for each in heard if each.factory_id in drain]
+        await pulses.touch(conn, [_pulse(each) for each in known])
+        for each in known:
+            if each.beat.cooldown_until is not None:
+                await accounts.cool_factory(conn, each.factory_id, each.beat.cooldown_until)
+    return [
+        _answer(leases, drain=drain[each.factory_id]) if each.factory_id in drain else None
+        for each, leases in zip(heard, renewed, strict=True)
+    ]
+
+
+def _pulse(heard: Heard) -> Pulse:
+    return Pulse(
+        factory_id=heard.factory_id,
+        health=heard.beat.health,
+        external_load=heard.beat.external_load,
+        warm_repos=heard.beat.warm_repos,
+    )
+
+
+def _answer(leases: tuple[LeaseAnswer, ...], *, drain: bool) -> HeartbeatAnswer:
+    lengths = [each.lease_s for each in leases if each.lease_s is not None]
     return HeartbeatAnswer(
-        leases=answers,
+        leases=leases,
         drain=drain,
         next_heartbeat_s=next_heartbeat_s(min(lengths)) if lengths else IDLE_HEARTBEAT_S,
     )

@@ -5,7 +5,7 @@ that has lapsed is resumed if nobody has taken the job or its lock meanwhile, ev
 has no free seat any more; everything else is lost.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,7 @@ from app.coordinator.steps import Step
 from app.fleet import FactoryId, JobId
 from app.life import Change, Event, Hand
 from app.store import leases, lives, retrying
-from app.store.leases import Renewed
+from app.store.leases import Renewed, Renewing
 from app.store.lives import Reading
 from app.store.session import Connection, Database
 
@@ -45,6 +45,15 @@ class LeaseAnswer:
     over_committed: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """The leases that one factory is still at work on; ``lease_s``: their new length, if any."""
+
+    factory_id: FactoryId
+    refs: Sequence[LeaseRef]
+    lease_s: int | None = None
+
+
 async def renew(
     db: Database, factory_id: FactoryId, ref: LeaseRef, lease_s: int | None = None
 ) -> LeaseAnswer:
@@ -56,7 +65,19 @@ async def renew(
         StaleFence: the lease is lost, or its job's time to run is over.
     """
     answer = (await renew_all(db, factory_id, [ref], lease_s))[0]
+    return await insist_on(db, factory_id, answer)
+
+
+async def insist_on(db: Database, factory_id: FactoryId, answer: LeaseAnswer) -> LeaseAnswer:
+    """Return the answer if the lease is not lost.
+
+    Raises:
+        NotFound: there is no such job.
+        Forbidden: the lease is another factory's.
+        StaleFence: the lease is lost, or its job's time to run is over.
+    """
     if answer.outcome is RenewOutcome.LOST:
+        ref = LeaseRef(job_id=answer.job_id, fence=answer.fence)
         async with db.connection() as conn:
             refused = await receipts.look_up(conn, factory_id, [ref], Event.RENEW)
         receipts.insist(refused[ref].outcome)
@@ -67,21 +88,40 @@ async def renew_all(
     db: Database, factory_id: FactoryId, refs: Sequence[LeaseRef], lease_s: int | None = None
 ) -> tuple[LeaseAnswer, ...]:
     """Renew leases of a factory, each on its own; one answer for each, in their order."""
-    if not refs:
-        return ()
+    return (await renew_for_all(db, [Renewal(factory_id=factory_id, refs=refs, lease_s=lease_s)]))[
+        0
+    ]
 
-    async def running(conn: Connection) -> dict[LeaseRef, LeaseAnswer]:
-        renewed = await leases.renew(conn, factory_id, refs, lease_s)
-        return {ref: _renewed(each) for ref, each in renewed.items()}
+
+async def renew_for_all(db: Database, renewals: Sequence[Renewal]) -> list[tuple[LeaseAnswer, ...]]:
+    """Renew leases of several factories, no lease for two of them; as :func:`renew_all` for each.
+
+    Running leases are prolonged together, by a statement that commits by itself.
+    """
+    wanted = [
+        Renewing(lease=ref, factory_id=each.factory_id, lease_s=each.lease_s)
+        for each in renewals
+        for ref in each.refs
+    ]
+    if not wanted:
+        return [()] * len(renewals)
+    running = await retrying.settled_by_itself(db, lambda conn: leases.renew_all(conn, wanted))
+    return [await _answers(db, each, running) for each in renewals]
+
+
+async def _answers(
+    db: Database, renewal: Renewal, running: Mapping[LeaseRef, Renewed]
+) -> tuple[LeaseAnswer, ...]:
+    """Answer one factory; what does not run is looked at more closely."""
+    answers = {ref: _renewed(running[ref]) for ref in renewal.refs if ref in running}
+    left = [ref for ref in dict.fromkeys(renewal.refs) if ref not in running]
 
     async def lapsed(conn: Connection) -> dict[LeaseRef, LeaseAnswer]:
-        return await _resume(conn, factory_id, left, lease_s)
+        return await _resume(conn, renewal.factory_id, left, renewal.lease_s)
 
-    answers = await retrying.settled(db, running)
-    left = [ref for ref in dict.fromkeys(refs) if ref not in answers]
     if left:
         answers |= await retrying.settled(db, lapsed)
-    return tuple(answers.get(ref, _lost(ref)) for ref in refs)
+    return tuple(answers.get(ref, _lost(ref)) for ref in renewal.refs)
 
 
 async def _resume(

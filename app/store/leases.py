@@ -1,8 +1,9 @@
-"""Leases: completed and renewed by the batch, and everything else that the law decides of them.
+"""Leases: renewed by the batch, and everything else that the law decides of them.
 
-Completing and renewing are the hot paths: one statement each, in which SQL holds the same rule as
-:mod:`app.lease` (a property test ties them together). What is rare is read as a life, decided by
-:mod:`app.lease`, and written by one statement that compares what the decision rested on.
+Renewing is a hot path: one statement, in which SQL holds the same rule as :mod:`app.lease` (a
+property test ties them together), as it does in :mod:`app.store.completing`. What is rare is read
+as a life, decided by :mod:`app.lease`, and written by one statement that compares what the decision
+rested on.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,18 +12,12 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-import orjson
-
-from app.errors import LostRace
-from app.fleet import ClassId, FactoryId, JobId, JobState, Json, Outcome
+from app.fleet import ClassId, FactoryId, JobId, JobState, Outcome
 from app.life import SETTLING, Change, Event, JobLife, LockAction, next_due_at
 from app.store.claims import LeaseId
 from app.store.lives import Reading
 from app.store.session import Connection, Record
 from app.store.sql import sql
-
-_AGAIN_MAX: Final = 5
-"""How often a completion may meet a class that was made while it waited."""
 
 _OPENING: Final = frozenset({LockAction.FREE, LockAction.LAPSE})
 """What may let another job take the lock."""
@@ -31,25 +26,12 @@ _SETTLED_BY: Final = {event.value: event for event in SETTLING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completing:
-    """A lease that its holder says is done."""
+class Renewing:
+    """A lease that its holder works on; ``lease_s`` is its new length, None keeps the old one."""
 
     lease: LeaseId
     factory_id: FactoryId
-    result: Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
-    """A lease that was completed; ``opens_seat``: its factory was full until now."""
-
-    lease: LeaseId
-    factory_id: FactoryId
-    version: int
-    has_dependants: bool
-    frees_lock: bool
-    opens_seat: bool
-    event_id: int
+    lease_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,32 +80,6 @@ class Receipt:
     claimed: tuple[LeaseId, ...]
 
 
-async def complete(conn: Connection, leases: Sequence[Completing]) -> dict[LeaseId, Completed]:
-    """Complete leases, each on its own; one is missing from the answer if its fence is not open.
-
-    Raises:
-        LostRace: a job was moved from class to class as often as this was tried.
-    """
-    done: dict[LeaseId, Completed] = {}
-    left = list(leases)
-    for _ in range(_AGAIN_MAX):
-        rows = await conn.fetch(
-            sql("finish_complete"),
-            [each.lease.job_id for each in left],
-            [each.lease.fence for each in left],
-            [each.factory_id for each in left],
-            # As text: in an array of JSON, a result that is a list would be taken for a dimension.
-            [None if each.result is None else orjson.dumps(each.result).decode() for each in left],
-        )
-        again = {_lease_id(row) for row in rows if row["outcome"] == "again"}
-        done.update((_lease_id(row), _completed(row)) for row in rows if row["outcome"] == "done")
-        left = [each for each in left if each.lease in again]
-        if not left:
-            return done
-    detail = "The jobs were edited again and again while they were completed. Try again."
-    raise LostRace(detail)
-
-
 async def renew(
     conn: Connection, factory_id: FactoryId, leases: Iterable[LeaseId], lease_s: int | None = None
 ) -> dict[LeaseId, Renewed]:
@@ -135,13 +91,19 @@ async def renew(
         leases: which ones.
         lease_s: their new length; None keeps the length of each.
     """
-    wanted = list(leases)
+    return await renew_all(
+        conn, [Renewing(lease=each, factory_id=factory_id, lease_s=lease_s) for each in leases]
+    )
+
+
+async def renew_all(conn: Connection, wanted: Sequence[Renewing]) -> dict[LeaseId, Renewed]:
+    """Prolong running leases of several factories; no lease is in it for two of them."""
     rows = await conn.fetch(
         sql("lease_renew"),
-        factory_id,
-        [lease.job_id for lease in wanted],
-        [lease.fence for lease in wanted],
-        lease_s,
+        [each.lease.job_id for each in wanted],
+        [each.lease.fence for each in wanted],
+        [each.factory_id for each in wanted],
+        [each.lease_s for each in wanted],
     )
     renewed = (
         Renewed(
@@ -213,18 +175,6 @@ async def note_claims(
 
 def _lease_id(row: Record) -> LeaseId:
     return LeaseId(job_id=JobId(row["job_id"]), fence=row["fence"])
-
-
-def _completed(row: Record) -> Completed:
-    return Completed(
-        lease=_lease_id(row),
-        factory_id=FactoryId(row["factory_id"]),
-        version=row["version"],
-        has_dependants=row["dependants"] > 0,
-        frees_lock=row["lock"] is not None,
-        opens_seat=row["seat_opened"],
-        event_id=row["event_id"],
-    )
 
 
 def _opens_lock(move: LeaseMove) -> bool:

@@ -54,10 +54,10 @@ async def touch(conn: Connection, beats: Iterable[Pulse]) -> None:
         await wake(conn)
 
 
-async def draining(conn: Connection, factory_id: FactoryId) -> bool | None:
-    """Tell whether a factory is being drained; None if there is no such factory."""
-    drain: bool | None = await conn.fetchval(sql("heartbeat_drain"), factory_id)
-    return drain
+async def draining(conn: Connection, factory_ids: Iterable[FactoryId]) -> dict[FactoryId, bool]:
+    """Tell which factories are being drained; those that are not registered are left out."""
+    rows = await conn.fetch(sql("heartbeat_drain"), list(factory_ids))
+    return {FactoryId(row["id"]): row["drain"] for row in rows}
 
 
 def _merge(old: Pulse | None, new: Pulse) -> Pulse:

@@ -36,6 +36,21 @@ async def settled(db: Database, act: Callable[[Connection], Awaitable[T]]) -> T:
     raise _lost()
 
 
+async def settled_by_itself(db: Database, act: Callable[[Connection], Awaitable[T]]) -> T:
+    """Run ``act``, one statement or several that each stand for themselves, without a transaction.
+
+    Raises:
+        LostRace: something moved every time.
+    """
+    for _ in range(TRIES_MAX):
+        try:
+            async with db.connection() as conn:
+                return await act(conn)
+        except BEGIN_AGAIN:
+            continue
+    raise _lost()
+
+
 async def settled_within(conn: Connection, act: Callable[[], Awaitable[T]]) -> T:
     """Run ``act`` inside the caller's transaction, under a savepoint, until nothing moved.
 

@@ -1,12 +1,13 @@
 """Cancelling: at once, on request, or too late; and against a completion exactly one wins (C33)."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from app.coordinator.cancel import Cancelled, CancelOutcome, cancel
 from app.coordinator.claim import Claim
-from app.coordinator.finish import Completion, Finished, complete
+from app.coordinator.complete import Completion, Finished, complete
 from app.coordinator.hold import hold
 from app.errors import NotFound
 from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobState
@@ -23,8 +24,10 @@ async def cancelled(db: Database, job_id: JobId) -> Cancelled:
     return await cancel(db, job_id, reason="no longer wanted", by=OPS)
 
 
-async def take_nothing(_conn: Connection, _factory_id: FactoryId, _count: int) -> tuple[Claim, ...]:
-    return ()
+async def take_nothing(
+    _conn: Connection, _most: Mapping[FactoryId, int]
+) -> dict[FactoryId, Sequence[Claim]]:
+    return {}
 
 
 async def completed(db: Database, job_id: JobId) -> Finished:

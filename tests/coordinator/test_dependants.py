@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
+from app.coordinator.complete import Completion, complete
 from app.coordinator.dependants import parent_ended
-from app.coordinator.finish import Completion, Failure, complete, fail
+from app.coordinator.finish import Failure, fail
 from app.coordinator.receipts import Settled
 from app.fleet import FactoryId, IfParentFails, JobState
 from app.store import classes

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from app.coordinator.cancel import cancel
+from app.coordinator.complete import Completion, complete
 from app.coordinator.expire import sweep
-from app.coordinator.finish import Completion, Failure, LeaseRef, Release, complete, fail, release
+from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import Settled
 from app.coordinator.renew import renew
 from app.errors import StaleFence

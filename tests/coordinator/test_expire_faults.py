@@ -9,8 +9,9 @@ import asyncpg
 import pytest
 
 from app.coordinator import expire
+from app.coordinator.complete import Completion, complete, complete_one
 from app.coordinator.expire import sweep
-from app.coordinator.finish import Completion, LeaseRef, complete, complete_one
+from app.coordinator.finish import LeaseRef
 from app.fleet import FactoryId, JobId, JobState
 from app.store import sweeping
 from app.store.session import Connection, Database

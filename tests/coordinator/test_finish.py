@@ -4,16 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from app.coordinator.finish import (
-    Completion,
-    Failure,
-    LeaseRef,
-    Release,
-    complete,
-    complete_one,
-    fail,
-    release,
-)
+from app.coordinator.complete import Completion, complete, complete_one
+from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import Settled
 from app.errors import Forbidden, NotFound, StaleFence
 from app.fleet import FactoryId, JobId, JobState, Json

@@ -20,9 +20,10 @@ from app import lease as law
 from app.fleet import FactoryId, JobId, JobState, Standing
 from app.life import Change, Decision, Hand, JobLife, LockAction, next_due_at
 from app.runtime.ids import new_id
-from app.store import classes, leases, lives
+from app.store import classes, completing, leases, lives
 from app.store.claims import LeaseId
-from app.store.leases import Completing, LeaseMove, Renewed
+from app.store.completing import Completing
+from app.store.leases import LeaseMove, Renewed
 from app.store.lives import Reading
 from app.store.session import Connection, Database
 from tests.strategies import make_class
@@ -258,8 +259,8 @@ def _caller(reading: Reading, *, own: bool) -> FactoryId:
     return F1 if (reading.life.holder == F1) is own else F2
 
 
-@given(given_rows=rows)
-def test_completing_is_the_law(run: Run, given_rows: Rows) -> None:
+@given(given_rows=rows, by_itself=st.booleans())
+def test_completing_is_the_law(run: Run, given_rows: Rows, by_itself: bool) -> None:
     async def work(conn: Connection) -> None:
         before = await put(conn, [job for job, _ in given_rows])
         calls = hands(before, given_rows)
@@ -267,13 +268,15 @@ def test_completing_is_the_law(run: Run, given_rows: Rows) -> None:
             LeaseId(job_id=reading.id, fence=by.fence)
             for reading, by in zip(before, calls, strict=True)
         ]
-        done = await leases.complete(
-            conn,
-            [
-                Completing(lease=ref, factory_id=by.factory, result=None)
-                for ref, by in zip(refs, calls, strict=True)
-            ],
-        )
+        wanted = [
+            Completing(lease=ref, factory_id=by.factory, result=None)
+            for ref, by in zip(refs, calls, strict=True)
+        ]
+        if by_itself:
+            done, parents = await completing.complete_childless(conn, wanted)
+            assert parents == frozenset()
+        else:
+            done = await completing.complete(conn, wanted)
         decided = [
             law.complete(reading.life, by) for reading, by in zip(before, calls, strict=True)
         ]

@@ -10,8 +10,8 @@ from tests.support.crowd import Crowd
 from tests.support.plans import scanned_whole
 
 _STATEMENTS: dict[str, tuple[Any, ...]] = {
-    "finish_complete": ([], [], [], []),
-    "lease_renew": ("f1", [], [], None),
+    "finish_complete": ([], [], [], [], "fleet_wake", "*"),
+    "lease_renew": ([], [], [], []),
     "lease_write": ([],),
     "lease_due": (200, []),
     "lease_rewake": ([], [], []),
@@ -25,7 +25,7 @@ _STATEMENTS: dict[str, tuple[Any, ...]] = {
     "prune_jobs": (timedelta(days=30), 500),
     "prune_classes": ([],),
     "prune_claim_keys": (500,),
-    "heartbeat_drain": ("f1",),
+    "heartbeat_drain": (["f1"],),
 }
 
 

@@ -1,6 +1,6 @@
 """Leases in a database: claimed as the desk does, aged by hand, and looked at from outside."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +13,11 @@ from app.runtime.ids import new_id
 from app.store.session import Connection, Database
 
 
-async def take(conn: Connection, factory_id: FactoryId, max_jobs: int) -> tuple[Claim, ...]:
+async def take(conn: Connection, most: Mapping[FactoryId, int]) -> dict[FactoryId, Sequence[Claim]]:
     """Claim inside a transaction, as ``claim_next`` does."""
-    want = Want(factory_id=factory_id, max_jobs=max_jobs)
-    return await claiming.take(conn, Catalog(), want, new_id=new_id)
+    wants = [Want(factory_id=each, max_jobs=count) for each, count in most.items()]
+    served = await claiming.serve(conn, Catalog(), wants, new_id=new_id)
+    return {each: one.claims for each, one in served.items()}
 
 
 async def claim(

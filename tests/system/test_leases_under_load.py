@@ -7,7 +7,7 @@ so that they collide all the time. Time runs fast: leases are aged at random, wh
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - seeded: the same choices in every run
@@ -15,9 +15,11 @@ from random import Random  # noqa: TID251 - seeded: the same choices in every ru
 import pytest
 
 from app.coordinator.cancel import cancel
+from app.coordinator.complete import Completion
 from app.coordinator.expire import sweep
-from app.coordinator.finish import Completion, Failure, LeaseRef, Release, complete, fail, release
-from app.coordinator.heartbeat import Beat, heartbeat
+from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
+from app.coordinator.heartbeat import Beat
+from app.coordinator.reports import Reports
 from app.errors import ImpossibleTransition, LostRace, StaleFence
 from app.fleet import FactoryId, JobId
 from app.store.session import Database, Limits
@@ -39,6 +41,7 @@ class World:
 
     db: Database
     random: Random
+    replicas: Sequence[Reports]
     held: list[tuple[FactoryId, LeaseRef]] = field(default_factory=list)
     tally: Counter[str] = field(default_factory=Counter)
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -98,7 +101,8 @@ async def several(world: World, factory_id: FactoryId, ref: LeaseRef) -> None:
     """Complete a lease, others of the same factory with it, and claim what is next."""
     mine = [held for holder, held in world.held[-30:] if holder == factory_id][-2:]
     batch = [Completion(job_id=each.job_id, fence=each.fence) for each in (ref, *mine)]
-    finished = await complete(world.db, take, factory_id, batch, world.random.choice((0, 0, 1)))
+    reports = world.random.choice(world.replicas)
+    finished = await reports.complete(factory_id, batch, world.random.choice((0, 0, 1)))
     world.tally["completed"] += sum(
         each.outcome == "succeeded" and not each.replayed for each in finished.outcomes
     )
@@ -110,7 +114,7 @@ async def several(world: World, factory_id: FactoryId, ref: LeaseRef) -> None:
 async def beater(world: World) -> None:
     factory_id = world.random.choice(FACTORIES)
     mine = tuple(ref for holder, ref in world.held[-60:] if holder == factory_id)
-    answer = await heartbeat(world.db, factory_id, Beat(leases=mine))
+    answer = await world.random.choice(world.replicas).heartbeat(factory_id, Beat(leases=mine))
     world.tally["renewed"] += sum(each.outcome == "renewed" for each in answer.leases)
 
 
@@ -162,7 +166,7 @@ async def world_of(url: str) -> AsyncIterator[World]:
         for number, factory_id in enumerate(FACTORIES):
             await register(conn, factory_id, seat_limit=number % 3 + 1)
     try:
-        yield World(db=db, random=Random(7))  # noqa: S311 - nothing here is secret
+        yield World(db=db, random=Random(7), replicas=[Reports(db, take), Reports(db, take)])  # noqa: S311 - nothing here is secret
     finally:
         await db.close()
 

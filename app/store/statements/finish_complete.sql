@@ -2,6 +2,8 @@
 -- Order of row locks: factory_seat, job, job_lock, each by key; a step is forced to finish by
 -- aggregating it. A fence identifies a lease, so that a row changed while this statement waited is
 -- judged anew by it. 'again': its class was made while this statement waited and is not visible.
+-- With a channel ($5) it is a whole transaction by itself: it notifies ($6) if a lock, or a seat of
+-- a full factory, is free; and it leaves jobs that others depend on ('parent').
 with want as materialized (
     select distinct on (job_id, fence, factory_id)
         job_id, fence, factory_id, result::jsonb as result
@@ -18,7 +20,7 @@ seat as materialized (
 ),
 seat_all as materialized (select count(*) as n from seat),
 held as materialized (
-    select b.id, b.fence, b.holder, b.seated, b.class_id, w.result
+    select b.id, b.fence, b.holder, b.seated, b.class_id, b.dependants, w.result
     from want w
     join job b on b.id = w.job_id
     where b.fence = w.fence
@@ -48,6 +50,7 @@ go as materialized (
     select c.*
     from classed c
     where not c.unseen
+        and ($5::text is null or c.dependants = 0)
         and (c.lock is null or c.id = any((select ids from lock_all)::uuid[]))
 ),
 done as (
@@ -100,7 +103,16 @@ told as (
         jsonb_build_object('state', 'succeeded', 'version', version)
     from done
     returning id, job_id
-)
+),
+woken as materialized (
+    select pg_notify($5, $6::text)
+    where $5 is not null
+        and (
+            exists (select from done where lock is not null)
+            or exists (select from counted where was_full)
+        )
+),
+woken_all as materialized (select count(*) as n from woken)
 select
     w.job_id,
     w.fence,
@@ -108,6 +120,7 @@ select
     case
         when d.id is not null then 'done'
         when c.unseen then 'again'
+        when c.dependants > 0 and $5 is not null then 'parent'
         else 'closed'
     end as outcome,
     d.version,
@@ -116,6 +129,7 @@ select
     coalesce(d.seated and n.was_full, false) as seat_opened,
     t.id as event_id
 from want w
+cross join woken_all
 left join classed c on c.id = w.job_id and c.fence = w.fence and c.holder = w.factory_id
 left join done d on d.id = w.job_id and d.fence = w.fence and d.holder = w.factory_id
 left join counted n on n.factory_id = d.holder

@@ -1,4 +1,4 @@
--- Tells whether a factory should finish what it holds and stop claiming.
-select drain_reason is not null and coalesce(drain_until > now(), true) as drain
+-- Tells which factories should finish what they hold and stop claiming.
+select id, drain_reason is not null and coalesce(drain_until > now(), true) as drain
 from factory
-where id = $1
+where id = any($1::text[])

@@ -1,15 +1,18 @@
--- Renews running leases of a factory ($1), by (job, fence); those left out need a closer look.
+-- Renews running leases by (job, fence, holder); those left out need a closer look.
 -- A seated lease has not lapsed, so nobody can have taken its lock: the job's row says it all.
--- $4: a new length for these leases, or null to keep each as it was asked for.
+-- $4: a new length for each lease, or null to keep it as it was asked for.
 with want as materialized (
-    select distinct * from unnest($2::uuid[], $3::bigint[]) as w (job_id, fence)
+    select distinct on (job_id, fence, factory_id) job_id, fence, factory_id, lease_s
+    from unnest($1::uuid[], $2::bigint[], $3::text[], $4::int[]) as w (
+        job_id, fence, factory_id, lease_s
+    )
 ),
 held as materialized (
-    select b.id, b.fence
+    select b.id, b.fence, coalesce(w.lease_s, b.lease_s) as lease_s
     from want w
     join job b on b.id = w.job_id
     where b.fence = w.fence
-        and b.holder = $1
+        and b.holder = w.factory_id
         and b.fence_open
         and b.seated
         and b.claimed_at + make_interval(secs => b.timeout_s) > now()
@@ -22,24 +25,24 @@ renewed as (
     update job b
     set version = b.version + 1,
         updated_at = now(),
-        lease_s = coalesce($4::int, b.lease_s),
+        lease_s = h.lease_s,
         -- The renewal that tells of a cancel is the last to prolong the lease.
         lease_expires_at = case
             when b.cancel_requested_at is null
-                then now() + make_interval(secs => coalesce($4::int, b.lease_s))
+                then now() + make_interval(secs => h.lease_s)
             else least(
-                now() + make_interval(secs => coalesce($4::int, b.lease_s)), b.cancel_deadline_at
+                now() + make_interval(secs => h.lease_s), b.cancel_deadline_at
             )
         end,
         cancel_deadline_at = case
             when b.cancel_requested_at is not null
                 then least(
-                    now() + make_interval(secs => coalesce($4::int, b.lease_s)),
+                    now() + make_interval(secs => h.lease_s),
                     b.cancel_deadline_at
                 )
         end,
         wake_at = least(
-            now() + make_interval(secs => coalesce($4::int, b.lease_s)),
+            now() + make_interval(secs => h.lease_s),
             b.cancel_deadline_at,
             b.claimed_at + make_interval(secs => b.timeout_s)
         )

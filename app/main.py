@@ -6,7 +6,7 @@ reverse order. Nothing is made at import.
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,18 +18,22 @@ from app.api.application import application
 from app.api.deps import Services
 from app.api.metrics import Metrics
 from app.coordinator.board import Rules
-from app.coordinator.claim import Claim, Want, serve
+from app.coordinator.claim import Claim, Want, take
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport, sweep
 from app.coordinator.explain_workflows import WorkflowsExplained, explain_workflows
 from app.coordinator.forge_port import Forge
+from app.coordinator.hear import Delivery, Heard, hear
 from app.coordinator.pulse import FLUSH_S, PulseBook
-from app.coordinator.reports import Reports
+from app.coordinator.tick_repos import tick_repos
 from app.coordinator.tick_workflows import tick_workflows
 from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
 from app.fleet import FactoryId
+from app.forge.github import GitHub
+from app.forge.github_api import AppKey
 from app.loops.every import Every
+from app.runtime.clock import now_utc
 from app.runtime.ids import chance, new_id
 from app.runtime.settings import Settings
 from app.store.listener import Listener
@@ -57,9 +61,11 @@ def create_app(settings: Settings) -> FastAPI:
         async with AsyncExitStack() as stack:
             db = await Database.open(url, _limits(settings))
             stack.push_async_callback(db.close)
-            services = _services(db, settings)
+            github = _github(settings)
+            if github is not None:
+                stack.push_async_callback(github.close)
+            services = _services(db, settings, github)
             app.state.services = services
-            stack.push_async_callback(services.reports.close)
             listener = Listener(url=settings.listen_url or url, heard=services.desk.heard)
             for each in (_lease_loop(services, settings), _pulse_loop(services)):
                 await stack.enter_async_context(each.running())
@@ -93,15 +99,12 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def _services(db: Database, settings: Settings) -> Services:
+def _services(db: Database, settings: Settings, forge: GitHub | None) -> Services:
     desk = ClaimDesk(db=db, new_id=new_id, chance=chance)
 
-    async def take(
-        conn: Connection, most: Mapping[FactoryId, int]
-    ) -> dict[FactoryId, Sequence[Claim]]:
-        wants = [Want(factory_id=each, max_jobs=count) for each, count in most.items()]
-        served = await serve(conn, desk.catalog, wants, new_id=new_id)
-        return {each: one.claims for each, one in served.items()}
+    async def take_next(conn: Connection, factory_id: FactoryId, most: int) -> tuple[Claim, ...]:
+        want = Want(factory_id=factory_id, max_jobs=most)
+        return await take(conn, desk.catalog, want, new_id=new_id)
 
     metrics = Metrics()
     metrics.waiting.set_function(lambda: len(desk.waiting()))
@@ -112,17 +115,64 @@ def _services(db: Database, settings: Settings) -> Services:
             metrics.swept(_counts(report))
         return report
 
-    workflows = _WorkflowTicks(db=db, settings=settings, metrics=metrics)
+    workflows = _WorkflowTicks(db=db, settings=settings, metrics=metrics, forge=forge)
+    repos = _RepoTicks(db=db, settings=settings, metrics=metrics, forge=forge)
+    secret = settings.github_webhook_secret
     return Services(
         db=db,
         doorman=Doorman(db),
         desk=desk,
-        reports=Reports(db, take),
+        take=take_next,
         sweep=sweep_leases,
         pulses=PulseBook(desk.waiting),
         tick_workflows=workflows.tick,
         explain_workflows=workflows.explain,
+        tick_repos=repos.tick,
+        hear=repos.hear,
+        webhook_secret=None if secret is None else secret.get_secret_value(),
         metrics=metrics,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RepoTicks:
+    """The tick over repos, and what the forge delivers, under this installation's settings."""
+
+    db: Database
+    settings: Settings
+    metrics: Metrics
+    forge: GitHub | None
+
+    async def tick(self, occasion: Occasion) -> Ticked:
+        ticked = await tick_repos(self.db, occasion, self.forge)
+        if ticked.skipped is None and not occasion.dry_run:
+            self.metrics.ticked(occasion.kind)
+            self.metrics.repos_ticked(ticked.report)
+        return ticked
+
+    async def hear(self, delivery: Delivery) -> Heard:
+        label = self.settings.github_issue_label
+        return await hear(self.db, delivery, forge=self.forge, label=label)
+
+
+def _github(settings: Settings) -> GitHub | None:
+    """Open GitHub as an app or with a token; without either nothing is read there."""
+    way_in: str | AppKey | None = None
+    if settings.github_app_id and settings.github_app_private_key:
+        way_in = AppKey(
+            app_id=settings.github_app_id,
+            private_key=settings.github_app_private_key.get_secret_value(),
+            installation_id=settings.github_app_installation_id or "",
+        )
+    elif settings.github_token is not None:
+        way_in = settings.github_token.get_secret_value()
+    if way_in is None:
+        return None
+    return GitHub(
+        base_url=settings.github_api_url,
+        way_in=way_in,
+        label=settings.github_issue_label,
+        now=now_utc,
     )
 
 

@@ -12,8 +12,9 @@ from app.coordinator.database import Database
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport
 from app.coordinator.explain_workflows import WorkflowsExplained
+from app.coordinator.finish import Take
+from app.coordinator.hear import Delivery, Heard
 from app.coordinator.pulse import PulseBook
-from app.coordinator.reports import Reports
 from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
 from app.errors import Forbidden
@@ -29,11 +30,14 @@ class Services:
     db: Database
     doorman: Doorman
     desk: ClaimDesk
-    reports: Reports
+    take: Take
     sweep: Callable[[], Awaitable[LeaseReport]]
     pulses: PulseBook
     tick_workflows: Callable[[Occasion, WorkflowId | None], Awaitable[Ticked]]
     explain_workflows: Callable[[], Awaitable[WorkflowsExplained]]
+    tick_repos: Callable[[Occasion], Awaitable[Ticked]]
+    hear: Callable[[Delivery], Awaitable[Heard]]
+    webhook_secret: str | None
     metrics: Metrics
 
 
@@ -129,6 +133,7 @@ JobIdPath: TypeAlias = Annotated[
 FactoryIdPath: TypeAlias = Annotated[
     PersonalId, Path(description="The factory's id.", examples=["f1"])
 ]
+RepoIdPath: TypeAlias = Annotated[PersonalId, Path(description="The repo's id.", examples=["shop"])]
 ProjectIdPath: TypeAlias = Annotated[
     UUID, Path(description="The project's id.", examples=["01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"])
 ]

@@ -38,8 +38,8 @@ and can always say why.
 **Calls.** JSON in snake_case; times in RFC 3339, UTC; ids of jobs are UUIDv7, those of factories
 are chosen by people. Unknown fields and parameters are refused. A body has at most 1 MiB.
 
-**Tokens.** Every call carries `Authorization: Bearer …`, save `/healthz`, `/readyz` and
-`/problems/*`. Each operation names the roles that may call it.
+**Tokens.** Every call carries `Authorization: Bearer …`, save `/healthz`, `/readyz`,
+`/problems/*` and webhooks, which are signed. Each operation names the roles that may call it.
 
 **Problems.** Every answer that says no is `application/problem+json` (RFC 9457); its `type` is an
 address here, with a page that explains it.
@@ -58,6 +58,8 @@ TAGS = [
     {"name": "jobs", "description": "What is to be done."},
     {"name": "factories", "description": "Who does it."},
     {"name": "workflows", "description": "Work in stages, which a tick moves on."},
+    {"name": "repos", "description": "What a chain of features works on, by a tick."},
+    {"name": "webhooks", "description": "What the forge tells by itself."},
     {"name": "explain", "description": "Why, and why not."},
     {"name": "ticks", "description": "What time moves on."},
     {"name": "tokens", "description": "Who may call."},

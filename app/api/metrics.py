@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from prometheus_client.exposition import generate_latest
 
 from app.coordinator.desk import Answer, Nothing
+from app.fleet import JsonObject
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
@@ -56,20 +57,13 @@ class Metrics:
         self.waiting = Gauge(
             "fleet_claims_waiting", "Factories that wait for a job now.", registry=self.registry
         )
-        self.last_success = Gauge(
-            "fleet_tick_last_success",
-            "When a tick last did its work, in seconds since 1970; skipped ones do not count.",
-            ["tick"],
-            registry=self.registry,
-        )
-        for tick in ("leases", "workflows"):
-            self.last_success.labels(tick)  # there from the start: 0 until the first success
         self.leases = Counter(
             "fleet_leases",
             "Leases, by how they went on: renewed, settled, expired and so on.",
             ["outcome"],
             registry=self.registry,
         )
+        self._count_ticks()
         self._series: dict[tuple[str | None, str, int], tuple[Counter, Histogram]] = {}
         self._outcomes: dict[str, Counter] = {}
         self._leased = self.claims.labels("leased")
@@ -116,6 +110,43 @@ class Metrics:
     def ticked(self, kind: str) -> None:
         """Keep the time of a tick that did its work."""
         self.last_success.labels(kind).set_to_current_time()
+
+    def _count_ticks(self) -> None:
+        """Start what is counted of ticks, repos and their forge."""
+        self.last_success = Gauge(
+            "fleet_tick_last_success",
+            "When a tick last did its work, in seconds since 1970; skipped ones do not count.",
+            ["tick"],
+            registry=self.registry,
+        )
+        for tick in ("leases", "workflows", "repos"):
+            self.last_success.labels(tick)  # there from the start: 0 until the first success
+        self.dispatched = Counter(
+            "fleet_repo_dispatches",
+            "What the tick over repos dispatched, by feature.",
+            ["feature"],
+            registry=self.registry,
+        )
+        self.repo_errors = Counter(
+            "fleet_repo_errors",
+            "What went wrong with single repos in ticks, silence of the forge included.",
+            registry=self.registry,
+        )
+        self.deliveries = Counter(
+            "fleet_webhook_deliveries",
+            "What the forge delivered, by what came of it.",
+            ["outcome"],
+            registry=self.registry,
+        )
+
+    def repos_ticked(self, report: JsonObject) -> None:
+        """Count what a tick over repos dispatched, and what went wrong."""
+        repos, errors = report["repos"], report["errors"]
+        for each in repos if isinstance(repos, list) else ():
+            feature = each.get("dispatched") if isinstance(each, dict) else None
+            if feature is not None:
+                self.dispatched.labels(str(feature)).inc()
+        self.repo_errors.inc(len(errors) if isinstance(errors, list) else 0)
 
     def text(self) -> bytes:
         """Write all numbers in the format of Prometheus."""

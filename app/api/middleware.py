@@ -24,7 +24,8 @@ from app.runtime.clock import monotonic_s
 from app.runtime.ids import TOKEN_PREFIX
 
 BODY_MAX = 1024 * 1024
-OPEN = frozenset({"/healthz", "/readyz"})
+OPEN = frozenset({"/healthz", "/readyz", "/webhooks/github"})
+"""What takes no token; a webhook is let in by its signature."""
 OPEN_BELOW = "/problems/"
 
 _TOKEN_MAX = 512

@@ -1,5 +1,6 @@
 """Ticks: one pass of a loop, by hand or by cron."""
 
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -9,10 +10,12 @@ from starlette.responses import Response
 from app.api.answers import MEDIA_TYPE, answer
 from app.api.deps import Cursor, Limit, Ops, OpsOrCron, Services, Tools
 from app.api.document import refusals
+from app.api.present_repos import repo_tick
 from app.api.present_workflows import workflow_tick
 from app.api.routing import CheckedRoute
 from app.coordinator.ticking import Occasion, TickKind, list_ticks
 from app.errors import NotFound
+from app.wire.repos import RepoTick
 from app.wire.ticks import LeaseTick, OddJobReply, StoredTick, StoredTickPage, Tick
 from app.wire.values import PAGE_DEFAULT, Name
 from app.wire.workflow_ticks import WorkflowTick
@@ -44,7 +47,8 @@ async def tick(
     leases = None if dry_run else await _leases(tools)
     occasion = Occasion(kind=TickKind.WORKFLOWS, window=window, dry_run=dry_run)
     workflows = workflow_tick((await tools.tick_workflows(occasion, None)).answer)
-    return _report(Tick(leases=leases, workflows=workflows))
+    repos = repo_tick((await tools.tick_repos(replace(occasion, kind=TickKind.REPOS))).answer)
+    return _report(Tick(leases=leases, workflows=workflows, repos=repos))
 
 
 @router.post("/tick/leases", summary="Do one pass over leases", response_model=LeaseTick)
@@ -81,6 +85,18 @@ async def tick_workflows(
     return _report(workflow_tick((await tools.tick_workflows(occasion, named)).answer))
 
 
+@router.post("/tick/repos", summary="Do one tick over repos", response_model=RepoTick)
+async def tick_repos(
+    *, _by: OpsOrCron, tools: Tools, dry_run: DryRun = False, window: Window = None
+) -> Response:
+    """Do one cycle of the feature chain for every enabled repo: at most one dispatch each.
+
+    One tick at a time acts: while another is running this one is skipped, at once.
+    """
+    occasion = Occasion(kind=TickKind.REPOS, window=window, dry_run=dry_run)
+    return _report(repo_tick((await tools.tick_repos(occasion)).answer))
+
+
 @router.get("/ticks", summary="List ticks", response_model=StoredTickPage)
 async def ticks_page(
     _by: Ops,
@@ -105,7 +121,7 @@ async def ticks_page(
     return answer(StoredTickPage(items=items, next_cursor=page.next_cursor))
 
 
-def _report(reply: Tick | WorkflowTick) -> Response:
+def _report(reply: Tick | WorkflowTick | RepoTick) -> Response:
     """Write a report; a tick that was skipped says why and nothing else."""
     return Response(reply.model_dump_json(exclude_unset=True), media_type=MEDIA_TYPE)
 

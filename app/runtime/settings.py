@@ -107,10 +107,43 @@ class Settings(BaseSettings):
         description="secret that signs GitHub's webhooks; without it they are refused",
     )
     github_token: SecretStr | None = Field(
-        default=None, description="token to read GitHub with; without it nothing is read there"
+        default=None,
+        description="token to read GitHub with; without it or an app nothing is read there",
+    )
+    github_api_url: str = Field(
+        default="https://api.github.com",
+        pattern=r"^https?://[^/?#]+[^?#]*$",
+        description="where GitHub's REST API is; for GitHub Enterprise https://HOST/api/v3",
+    )
+    github_issue_label: str = Field(
+        default="fleet",
+        min_length=1,
+        max_length=50,
+        description="label of issues that are for us; a label score:NUMBER says how much one "
+        "matters",
+    )
+    github_app_id: str | None = Field(
+        default=None, description="id of the GitHub App to read with, instead of a token"
+    )
+    github_app_private_key: SecretStr | None = Field(
+        default=None, description="private key of that app, in PEM"
+    )
+    github_app_installation_id: str | None = Field(
+        default=None, description="installation of that app to read as"
     )
     log_level: LogLevel = Field(default="info", description="least level that is logged")
     log_json: bool = Field(default=False, description="log JSON lines instead of plain ones")
+
+    @model_validator(mode="after")
+    def _an_app_is_whole(self) -> Self:
+        parts = (self.github_app_id, self.github_app_private_key, self.github_app_installation_id)
+        if any(parts) and not all(parts):
+            message = (
+                "a GitHub App needs FLEET_GITHUB_APP_ID, FLEET_GITHUB_APP_PRIVATE_KEY and "
+                "FLEET_GITHUB_APP_INSTALLATION_ID"
+            )
+            raise ValueError(message)
+        return self
 
     @model_validator(mode="after")
     def _a_way_around_the_pooler(self) -> Self:

@@ -4,6 +4,7 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
+from app.wire.repos import RepoTick
 from app.wire.values import Reply, Timestamp
 from app.wire.workflow_ticks import WorkflowTick
 
@@ -44,6 +45,7 @@ class Tick(Reply):
         description="What the pass over leases did; null in a dry run, which makes none."
     )
     workflows: WorkflowTick = Field(description="What the tick over workflows did.")
+    repos: RepoTick = Field(description="What the tick over repos did.")
 
 
 class StoredTick(Reply):

@@ -60,6 +60,31 @@ TABLE: Final = {
     "POST /workflows/{workflow_id}/resume": {OPS},
     "POST /workflows/{workflow_id}/move": {OPS},
     "GET /explain/workflows": {OPS},
+    "PUT /repos/{repo_id}": {OPS, CLIENT},
+    "GET /repos": {OPS, CLIENT},
+    "GET /repos/{repo_id}": {OPS, CLIENT},
+    "PATCH /repos/{repo_id}": {OPS, CLIENT},
+    "DELETE /repos/{repo_id}": {OPS, CLIENT},
+    "POST /repos/{repo_id}/pause": {OPS, CLIENT},
+    "POST /repos/{repo_id}/resume": {OPS, CLIENT},
+    "POST /repos/{repo_id}/candidates": {OPS, CLIENT},
+    "GET /repos/{repo_id}/candidates": {OPS, CLIENT},
+    "GET /repos/{repo_id}/candidates/{candidate_id}": {OPS, CLIENT},
+    "PATCH /repos/{repo_id}/candidates/{candidate_id}": {OPS, CLIENT},
+    "DELETE /repos/{repo_id}/candidates/{candidate_id}": {OPS, CLIENT},
+    "POST /repos/{repo_id}/pulls": {OPS, CLIENT},
+    "GET /repos/{repo_id}/pulls": {OPS, CLIENT},
+    "GET /repos/{repo_id}/pulls/{number}": {OPS, CLIENT},
+    "PATCH /repos/{repo_id}/pulls/{number}": {OPS, CLIENT},
+    "DELETE /repos/{repo_id}/pulls/{number}": {OPS, CLIENT},
+    "POST /repos/{repo_id}/issues": {OPS, CLIENT},
+    "GET /repos/{repo_id}/issues": {OPS, CLIENT},
+    "GET /repos/{repo_id}/issues/{number}": {OPS, CLIENT},
+    "PATCH /repos/{repo_id}/issues/{number}": {OPS, CLIENT},
+    "DELETE /repos/{repo_id}/issues/{number}": {OPS, CLIENT},
+    "GET /repos/{repo_id}/runs": {OPS, CLIENT},
+    "GET /explain/repos/{repo_id}": {OPS},
+    "POST /tick/repos": {OPS, CRON},
     "GET /ticks": {OPS},
     "POST /tick/workflows": {OPS, CRON},
     "POST /tick": {OPS, CRON},
@@ -70,7 +95,7 @@ TABLE: Final = {
     "GET /metrics": EVERYBODY,
 }
 
-OPEN: Final = {"GET /healthz", "GET /readyz", "GET /problems/{slug}"}
+OPEN: Final = {"GET /healthz", "GET /readyz", "GET /problems/{slug}", "POST /webhooks/github"}
 
 
 def test_every_route_is_in_the_table() -> None:
@@ -87,8 +112,10 @@ async def test_who_may_call_what(fleet: Fleet) -> None:
     fleet.tokens[FACTORY] = fleet.tokens["f1"]
     for call, allowed in TABLE.items():
         method, template = call.split(" ")
-        ids = dict.fromkeys(("job_id", "decision_id", "token_id", "project_id", "workflow_id"), JOB)
-        path = template.format(**ids, factory_id="f1")
+        named = ("job_id", "decision_id", "token_id", "project_id", "workflow_id", "candidate_id")
+        path = template.format(
+            **dict.fromkeys(named, JOB), factory_id="f1", repo_id="shop", number=7
+        )
         for role in sorted(EVERYBODY):
             response = await fleet.by(role).request(method, path)
             assert (response.status_code == 403) == (role not in allowed), (call, role)

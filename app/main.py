@@ -6,7 +6,7 @@ reverse order. Nothing is made at import.
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,13 +18,14 @@ from app.api.application import application
 from app.api.deps import Services
 from app.api.metrics import Metrics
 from app.coordinator.board import Rules
-from app.coordinator.claim import Claim, Want, take
+from app.coordinator.claim import Claim, Want, serve
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport, sweep
 from app.coordinator.explain_workflows import WorkflowsExplained, explain_workflows
 from app.coordinator.forge_port import Forge
 from app.coordinator.hear import Delivery, Heard, hear
 from app.coordinator.pulse import FLUSH_S, PulseBook
+from app.coordinator.reports import Reports
 from app.coordinator.tick_repos import tick_repos
 from app.coordinator.tick_workflows import tick_workflows
 from app.coordinator.ticking import Occasion, Ticked
@@ -66,6 +67,7 @@ def create_app(settings: Settings) -> FastAPI:
                 stack.push_async_callback(github.close)
             services = _services(db, settings, github)
             app.state.services = services
+            stack.push_async_callback(services.reports.close)
             listener = Listener(url=settings.listen_url or url, heard=services.desk.heard)
             for each in (_lease_loop(services, settings), _pulse_loop(services)):
                 await stack.enter_async_context(each.running())
@@ -102,9 +104,12 @@ def _limits(settings: Settings) -> Limits:
 def _services(db: Database, settings: Settings, forge: GitHub | None) -> Services:
     desk = ClaimDesk(db=db, new_id=new_id, chance=chance)
 
-    async def take_next(conn: Connection, factory_id: FactoryId, most: int) -> tuple[Claim, ...]:
-        want = Want(factory_id=factory_id, max_jobs=most)
-        return await take(conn, desk.catalog, want, new_id=new_id)
+    async def take(
+        conn: Connection, most: Mapping[FactoryId, int]
+    ) -> dict[FactoryId, Sequence[Claim]]:
+        wants = [Want(factory_id=each, max_jobs=count) for each, count in most.items()]
+        served = await serve(conn, desk.catalog, wants, new_id=new_id)
+        return {each: one.claims for each, one in served.items()}
 
     metrics = Metrics()
     metrics.waiting.set_function(lambda: len(desk.waiting()))
@@ -122,7 +127,7 @@ def _services(db: Database, settings: Settings, forge: GitHub | None) -> Service
         db=db,
         doorman=Doorman(db),
         desk=desk,
-        take=take_next,
+        reports=Reports(db, take),
         sweep=sweep_leases,
         pulses=PulseBook(desk.waiting),
         tick_workflows=workflows.tick,

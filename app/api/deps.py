@@ -12,9 +12,9 @@ from app.coordinator.database import Database
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport
 from app.coordinator.explain_workflows import WorkflowsExplained
-from app.coordinator.finish import Take
 from app.coordinator.hear import Delivery, Heard
 from app.coordinator.pulse import PulseBook
+from app.coordinator.reports import Reports
 from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
 from app.errors import Forbidden
@@ -30,7 +30,7 @@ class Services:
     db: Database
     doorman: Doorman
     desk: ClaimDesk
-    take: Take
+    reports: Reports
     sweep: Callable[[], Awaitable[LeaseReport]]
     pulses: PulseBook
     tick_workflows: Callable[[Occasion, WorkflowId | None], Awaitable[Ticked]]

@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from prometheus_client.exposition import generate_latest
 
 from app.coordinator.desk import Answer, Nothing
+from app.coordinator.pending import PendingCounts
 from app.fleet import JsonObject
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -51,6 +52,13 @@ class Metrics:
         self.nothing = Counter(
             "fleet_claim_refusals",
             "Why empty claims were empty: jobs refused, by reason.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.backlog = PendingCounts()
+        self.pending = Gauge(
+            "fleet_jobs_pending",
+            "Unfinished jobs that nobody has, by what is in the way first; up to 1,000 a class.",
             ["reason"],
             registry=self.registry,
         )
@@ -147,6 +155,11 @@ class Metrics:
             if feature is not None:
                 self.dispatched.labels(str(feature)).inc()
         self.repo_errors.inc(len(errors) if isinstance(errors, list) else 0)
+
+    def waits(self, counts: Mapping[str, int]) -> None:
+        """Show what waits, and for what."""
+        for reason, count in counts.items():
+            self.pending.labels(reason).set(count)
 
     def text(self) -> bytes:
         """Write all numbers in the format of Prometheus."""

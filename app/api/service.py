@@ -1,5 +1,6 @@
 """The service itself: alive, ready, its numbers, and the pages of its problems."""
 
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -46,6 +47,9 @@ async def readyz(db: Db) -> Response:
 )
 async def metrics(_by: Anybody, tools: Tools) -> Response:
     """Show what this process counted, in the format of Prometheus; any token may read it."""
+    with suppress(Unavailable):
+        # Without a database there are still the numbers of this process.
+        tools.metrics.waits(await tools.metrics.backlog.read(tools.db, tools.desk.waiting()))
     return Response(tools.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
 

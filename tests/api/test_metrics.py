@@ -47,3 +47,18 @@ async def test_what_is_counted(fleet: Fleet) -> None:
     await fleet.cron.post("/tick")
     assert 'fleet_tick_last_success{tick="leases"}' in (await f1.get("/metrics")).text
     problem_of(await fleet.anonymous.get("/metrics"), 401, "unauthenticated")
+
+
+async def test_what_waits_is_counted_by_what_is_in_the_way(fleet: Fleet) -> None:
+    await fleet.factory("f1")
+    await fleet.submit()
+    await fleet.submit(required_capabilities=["gpu"])
+    await fleet.submit(run_after="2999-01-01T00:00:00Z")
+    lines = (await fleet.ops.get("/metrics")).text.splitlines()
+    waits = {line for line in lines if line.startswith("fleet_jobs_pending{")}
+    assert len(waits) == 15
+    assert {line for line in waits if not line.endswith(" 0.0")} == {
+        'fleet_jobs_pending{reason="claimable"} 1.0',
+        'fleet_jobs_pending{reason="missing_capability"} 1.0',
+        'fleet_jobs_pending{reason="not_before"} 1.0',
+    }

@@ -38,6 +38,7 @@ CONNECTION_LOST = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
@@ -94,7 +95,12 @@ class Database:
         """
         with reachable():
             async with self._pool.acquire(timeout=self.limits.timeout_s) as lent:
-                yield lent
+                try:
+                    yield lent
+                except asyncpg.InternalClientError:
+                    # The driver lost track: the server's last word came when none was expected.
+                    lent.terminate()
+                    raise
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -157,7 +163,7 @@ def _options(limits: Limits) -> dict[str, Any]:
             "statement_timeout": str(int(limits.statement_timeout_s * 1000)),
             # Plans of short statements only lose by it.
             "jit": "off",
-        }
+        },
     }
 
 

@@ -1,4 +1,4 @@
-"""Other installations: an older PostgreSQL, and one behind PgBouncer, from Debian's packages.
+"""Other installations, from Debian's packages: an older PostgreSQL, PgBouncer, a wrong clock.
 
 Where those are not installed these tests are not collected, unless they are required.
 """

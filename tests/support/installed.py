@@ -1,4 +1,4 @@
-"""PostgreSQL and PgBouncer as Debian installs them, run privately: an older one, and a pooler."""
+"""PostgreSQL, PgBouncer and libfaketime as Debian installs them; the servers run privately."""
 
 import os
 import shutil
@@ -57,16 +57,21 @@ def programs() -> Path | None:
     return _PROGRAMS / str(usable[0]) / "bin" if usable else None
 
 
+def faketime() -> Path | None:
+    """Find the library that lends a process another clock."""
+    return next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+
+
 def is_installed() -> bool:
-    """Tell whether both are there."""
-    return programs() is not None and _PGBOUNCER.exists()
+    """Tell whether all of it is there."""
+    return programs() is not None and _PGBOUNCER.exists() and faketime() is not None
 
 
 @contextmanager
 def installed_servers() -> Iterator[Installed]:
     """Run both, with everything of theirs in a folder that is removed afterwards."""
     folder = programs()
-    assert folder is not None, "install Debian's packages postgresql and pgbouncer"
+    assert folder is not None, "install Debian's packages postgresql, pgbouncer and libfaketime"
     home = Path(tempfile.mkdtemp(prefix="fleet-test-"))
     home.chmod(0o711)
     user = service_user.ensure_service_user(lambda _: None) if service_user.needed() else None

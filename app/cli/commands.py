@@ -7,6 +7,7 @@ from app.cli.factories import factories
 from app.cli.factory_run import factory
 from app.cli.jobs import jobs
 from app.cli.project import project
+from app.cli.repo import repo
 from app.cli.submit import submit
 from app.cli.tick import tick
 from app.cli.token import token
@@ -26,5 +27,6 @@ fleet.command()(explain)
 fleet.command()(tick)
 fleet.add_typer(project, name="project")
 fleet.add_typer(workflow, name="workflow")
+fleet.add_typer(repo, name="repo")
 fleet.add_typer(token, name="token")
 fleet.add_typer(factory, name="factory")

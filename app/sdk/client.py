@@ -8,6 +8,7 @@ from app.sdk.factories import Factories
 from app.sdk.jobs import Jobs
 from app.sdk.leases import Leases
 from app.sdk.projects import Projects
+from app.sdk.repos import Repos
 from app.sdk.ticks import Ticks
 from app.sdk.tokens import Tokens
 from app.sdk.transport import Call, Retries, Transport, open_http
@@ -51,6 +52,7 @@ class FleetClient:
         self.leases = Leases(transport)
         self.tokens = Tokens(transport)
         self.explain = Explain(transport)
+        self.repos = Repos(transport)
         self.ticks = Ticks(transport)
         self.projects = Projects(transport)
         self.workflows = Workflows(transport)

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from string import Formatter
 from typing import Any, get_args
 
 import httpx
@@ -89,12 +90,17 @@ class Loop:
     def __init__(self, database_url: str) -> None:
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
-        self.jobs = [JOB]
+        self.ids = {"factory_id": ["f1"], "number": ["7"], "job_id": [JOB]}
         self.fleet: Fleet = self._runner.run(self._begin(database_url))
 
     async def _begin(self, database_url: str) -> Fleet:
         fleet = await self._stack.enter_async_context(fleet_in_process(database_url))
         await fleet.factory("f1")
+        project = await fleet.ops.post("/projects", json={"name": "noisy"})
+        self.ids["project_id"] = [project.json()["id"]]
+        wanted = {"project_id": project.json()["id"], "title": "noisy"}
+        workflow = await fleet.ops.post("/workflows", json=wanted)
+        self.ids["workflow_id"] = [workflow.json()["id"], JOB]
         return fleet
 
     def send(self, who: str, method: str, path: str, **more: Any) -> httpx.Response:  # noqa: ANN401
@@ -121,17 +127,24 @@ def test_noise_is_never_a_fault_of_ours(
 ) -> None:
     method, template = route
     body = data.draw(_bodies(MODELS[route]))
-    path = template.format(job_id=data.draw(st.sampled_from(loop.jobs)), factory_id="f1")
+    names = [name for _, name, _, _ in Formatter().parse(template) if name]
+    drawn = {name: data.draw(st.sampled_from(loop.ids.get(name, [JOB]))) for name in names}
+    path = template.format(**drawn)
     for who in ("ops", "f1"):
         response = loop.send(who, method, path, content=body, headers=headers)
         _must_be_fine(response)
         if path == "/jobs" and response.is_success:
-            loop.jobs.append(response.json()["id"])
+            loop.ids["job_id"].append(response.json()["id"])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
-    path=st.sampled_from(["/jobs", "/factories", "/tokens", "/explain", f"/explain/jobs/{JOB}"]),
+    path=st.sampled_from(
+        [
+            *("/jobs", "/factories", "/tokens", "/explain", f"/explain/jobs/{JOB}"),
+            *("/projects", "/workflows", "/ticks", "/explain/workflows"),
+        ]
+    ),
     query=st.dictionaries(
         st.sampled_from(["state", "kind", "label", "cursor", "limit", "since", "factory_id"]),
         st.text(max_size=12)

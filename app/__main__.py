@@ -10,10 +10,12 @@ from typing import Annotated, Final
 import typer
 
 from app.cli.commands import fleet
+from app.cli.connection import DataDir, ask
 from app.cli.errors import NobodyCanTakeItError, sentence
 from app.cli.screen import warn
 from app.runtime.logs import set_up_logs
 from app.runtime.settings import Settings
+from app.sdk import FleetClient
 
 _LOG: Final = logging.getLogger(__name__)
 _USAGE: Final = 2
@@ -57,11 +59,33 @@ def up(  # noqa: PLR0913 - a flag is an argument
 
 
 @fleet.command()
-def serve(*, host: Host = None, port: Port = None) -> None:
+def serve(
+    *,
+    host: Host = None,
+    port: Port = None,
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="Processes that share the port.")
+    ] = 1,
+) -> None:
     """Serve one replica on the PostgreSQL of FLEET_DATABASE_URL."""
+    if workers > 1:
+        from app.launch.workers import serve_together  # noqa: PLC0415 - see app.launch
+
+        serve_together(_settings(host=host, port=port), workers)
+        return
     from app.launch.replica import serve as start  # noqa: PLC0415 - see app.launch
 
     start(_settings(host=host, port=port))
+
+
+@fleet.command(hidden=True)
+def worker(
+    *, socket: Annotated[int, typer.Option(help="The bound socket that was left to it.")]
+) -> None:
+    """Be one of the workers of `fleet serve --workers`, for as long as that is there."""
+    from app.launch.workers import work  # noqa: PLC0415 - see app.launch
+
+    work(_settings(), socket)
 
 
 @fleet.command()
@@ -72,6 +96,23 @@ def migrate() -> None:
     settings = _settings()
     _quiet("alembic")
     start(settings)
+
+
+@fleet.command()
+def mcp(
+    *,
+    allow_submit: Annotated[
+        bool, typer.Option("--allow-submit", help="Let agents submit jobs, too.")
+    ] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Answer agents over standard input and output (Model Context Protocol); read-only."""
+    from app.mcp.server import make_server  # noqa: PLC0415 - its library takes a while to load
+
+    async def run(client: FleetClient) -> None:
+        await make_server(client, allow_submit=allow_submit).run_stdio_async()
+
+    ask("ops", data_dir, run)
 
 
 @fleet.command(hidden=True)

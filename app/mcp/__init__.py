@@ -1,0 +1,1 @@
+"""The Model Context Protocol server: agents ask why, and submit if they are allowed to."""

@@ -27,7 +27,7 @@ def serve(settings: Settings) -> None:
     Raises:
         CliError: there is no database, or its schema is not up to date.
     """
-    direct_url = _direct_url(settings)
+    direct_url = direct_url_of(settings)
     with bound(settings.host, settings.port) as listener:
         run(_serve(settings, direct_url, listener))
 
@@ -38,7 +38,7 @@ def migrate(settings: Settings) -> None:
     Raises:
         CliError: there is no database.
     """
-    done = asyncio.run(bring_up_to_date(_direct_url(settings)))
+    done = asyncio.run(bring_up_to_date(direct_url_of(settings)))
     if done.before == done.after:
         typer.echo(f"the schema was at {done.after} already")
     else:
@@ -56,6 +56,19 @@ def write_openapi(output: Path | None) -> None:
 
 
 async def _serve(settings: Settings, direct_url: str, listener: socket.socket) -> None:
+    await check(settings, direct_url)
+    with told_to_stop() as stop:
+        async with serving(settings, listener) as server:
+            typer.echo(f"The fleet coordinator serves at {url_of(listener)}")
+            await first(stop, server)
+
+
+async def check(settings: Settings, direct_url: str) -> None:
+    """Refuse at the start what would fail later.
+
+    Raises:
+        CliError: the schema is not up to date, or the way to the database is not as it was said.
+    """
     await check_the_way(settings)
     try:
         current = await schema_is_current(direct_url)
@@ -66,13 +79,9 @@ async def _serve(settings: Settings, direct_url: str, listener: socket.socket) -
     if not current:
         message = "the schema of the database is not up to date: run `fleet migrate` first"
         raise CliError(message)
-    with told_to_stop() as stop:
-        async with serving(settings, listener) as server:
-            typer.echo(f"The fleet coordinator serves at {url_of(listener)}")
-            await first(stop, server)
 
 
-def _direct_url(settings: Settings) -> str:
+def direct_url_of(settings: Settings) -> str:
     """Name the database, as migrations reach it.
 
     Raises:

@@ -7,7 +7,7 @@ at once, and nobody who can connect has to wait for a start that goes on behind.
 import errno
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what to call it, not to bind it
@@ -39,6 +39,43 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise _refused(host, port, error) from None
         yield made
+
+
+@contextmanager
+def bound_often(host: str, port: int, count: int) -> Iterator[list[socket.socket]]:
+    """Bind an address several times: the system spreads connections over those that listen.
+
+    Raises:
+        AddressError: it is in use, not ours, or none at all.
+    """
+    # Whoever shares a port is not told that it is in use: so ask for it alone first.
+    with bound(host, port) as alone:
+        address = alone.getsockname()
+    with ExitStack() as stack:
+        made = []
+        for _ in range(count):
+            each = stack.enter_context(socket.socket(alone.family, alone.type, alone.proto))
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            try:
+                each.bind(address)
+            except OSError as error:
+                raise _refused(host, port, error) from None
+            made.append(each)
+        yield made
+
+
+def inherited(descriptor: int) -> socket.socket:
+    """Take over a socket that another process bound and left to this one.
+
+    Raises:
+        AddressError: there is no such socket.
+    """
+    try:
+        return socket.socket(fileno=descriptor)
+    except OSError as error:
+        message = f"no socket was left under {descriptor}: {error.strerror}"
+        raise AddressError(message) from None
 
 
 def listen(bound_socket: socket.socket) -> None:

@@ -1,10 +1,13 @@
 """Behind PgBouncer in transaction mode: each transaction may meet another server process."""
 
 import asyncio
+from typing import Any
 
 import asyncpg
+import httpx
 import pytest
 
+from app.coordinator.desk import SLOW_POLL_S
 from app.coordinator.expire import sweep
 from app.coordinator.ticking import Occasion, Ticked, TickKind, Turn, take_turn
 from app.errors import Unavailable
@@ -17,9 +20,13 @@ from tests.support.crowds import crowd_at
 from tests.support.replicas import replica
 from tests.support.whole_path import walk
 
-CROWD, ROUNDS, TICKS = 200, 20, 50
+CROWD, ROUNDS, TICKS, KILLS = 200, 20, 50, 5
 POOLED = Limits(statement_cache=0, timeout_s=30)
 
+KILL_OTHERS = (
+    "select count(pg_terminate_backend(pid)) from pg_stat_activity"
+    " where datname = current_database() and pid <> pg_backend_pid()"
+)
 ADVISORY = (
     "select count(*) from pg_locks l join pg_database d on d.oid = l.database"
     " where l.locktype = 'advisory' and d.datname = current_database()"
@@ -80,6 +87,25 @@ async def test_who_waits_is_woken_by_another_replica(database_url: str, pooled_u
         assert claim["job"]["id"] == body_of(job)["id"]
 
 
+async def test_killed_server_connections_are_made_anew(database_url: str, pooled_url: str) -> None:
+    """C25, by way of the pooler: whoever waits gets the job, a few 503 at most in between."""
+    direct = await asyncpg.connect(database_url)
+    async with fleet_on_port(database_url, pooled_url=pooled_url) as running:
+        f1 = await running.factory("f1", seat_limit=KILLS)
+        desk = running.app.state.services.desk
+        for _ in range(KILLS):
+            waiting = asyncio.create_task(until_served(f1, "/claim", factory_id="f1", wait_s=50))
+            while not desk.waiting():
+                await running.anonymous.get("/healthz")
+            await desk.idle.wait()
+            assert await direct.fetchval(KILL_OTHERS) >= 1
+            async with asyncio.timeout(SLOW_POLL_S * 1.25):
+                job = await until_served(running.client, "/jobs", kind="test")
+                (claim,) = (await waiting)["claims"]
+            assert claim["job"]["id"] == job["id"]
+    await direct.close()
+
+
 async def test_a_statement_that_runs_too_long_is_given_up_on_both_sides(
     database_url: str, pooled_url: str
 ) -> None:
@@ -129,6 +155,16 @@ async def test_settings_that_would_fail_in_bursts_are_refused_at_the_start(
     refused = await fleet("serve", "--port", "0", **ways)
     assert (refused.code, refused.out) == (1, "")
     assert hint in refused.err
+
+
+async def until_served(caller: httpx.AsyncClient, path: str, **body: object) -> dict[str, Any]:
+    """Call as clients do: again after a 503."""
+    for _ in range(10):
+        answer = await caller.post(path, json=body)
+        if answer.status_code in {200, 201}:
+            return body_of(answer)
+        assert answer.status_code == 503, answer.text
+    raise AssertionError
 
 
 async def in_vain(turn: Turn) -> Ticked:

@@ -7,8 +7,10 @@ from typing import Any
 
 import asyncpg
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, pool
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlmodel import SQLModel
@@ -18,13 +20,16 @@ from app.store.migrate import (
     Migrated,
     MigrationTimeoutError,
     SchemaAheadError,
+    alembic_config,
     driver_url,
     migrate,
     newest_revision,
     schema_is_current,
 )
+from tests.support.command import fleet_process
 
 LOCK_KEY = 0x666C656574
+REPLICAS = 5
 
 
 @asynccontextmanager
@@ -52,6 +57,26 @@ async def test_of_five_replicas_that_start_at_once_one_migrates(empty_database_u
     outcomes = await asyncio.gather(*(migrate(empty_database_url) for _ in range(5)))
     assert sorted(each.before is None for each in outcomes) == [False, False, False, False, True]
     assert {each.after for each in outcomes} == {newest_revision()}
+
+
+async def test_from_one_step_behind_one_of_five_migrates(empty_database_url: str) -> None:
+    """C51: three rounds of it."""
+    for _ in range(3):
+        behind = await _one_step_back(empty_database_url)
+        outcomes = await asyncio.gather(*(migrate(empty_database_url) for _ in range(REPLICAS)))
+        assert [each.before for each in outcomes].count(behind) == 1
+        assert {each.after for each in outcomes} == {newest_revision()}
+
+
+async def test_five_programs_that_migrate_at_once_all_come_up(empty_database_url: str) -> None:
+    """C51."""
+    migrating = (
+        fleet_process("migrate", FLEET_DATABASE_URL=empty_database_url) for _ in range(REPLICAS)
+    )
+    done = await asyncio.gather(*migrating)
+    assert [(each.code, each.err) for each in done] == [(0, "")] * REPLICAS
+    assert sum("from nothing to " in each.out for each in done) == 1
+    assert sum("already" in each.out for each in done) == REPLICAS - 1
 
 
 async def test_waiting_for_another_migration_has_an_end(empty_database_url: str) -> None:
@@ -91,4 +116,27 @@ async def test_the_migrations_make_exactly_the_declared_tables(database_url: str
     engine = create_async_engine(driver_url(database_url), poolclass=pool.NullPool)
     async with engine.connect() as connection:
         assert await connection.run_sync(differences) == []
+    await engine.dispose()
+
+
+async def _one_step_back(url: str) -> str:
+    """Migrate, and take back the last step; returns where that leads."""
+    await migrate(url)
+    steps = [
+        each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions()
+    ]
+    await _back_to(url, steps[1])
+    return steps[1]
+
+
+async def _back_to(url: str, revision: str) -> None:
+    def down(connection: Connection) -> None:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, revision)
+
+    engine = create_async_engine(driver_url(url), poolclass=pool.NullPool)
+    async with engine.connect() as connection:
+        await connection.run_sync(down)
+        await connection.commit()
     await engine.dispose()

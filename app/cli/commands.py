@@ -6,6 +6,7 @@ from app.cli.explain import explain
 from app.cli.factories import factories
 from app.cli.factory_run import factory
 from app.cli.jobs import jobs
+from app.cli.policy import policy
 from app.cli.project import project
 from app.cli.repo import repo
 from app.cli.submit import submit
@@ -25,6 +26,7 @@ fleet.command()(jobs)
 fleet.command()(factories)
 fleet.command()(explain)
 fleet.command()(tick)
+fleet.add_typer(policy, name="policy")
 fleet.add_typer(project, name="project")
 fleet.add_typer(workflow, name="workflow")
 fleet.add_typer(repo, name="repo")

@@ -150,7 +150,7 @@ async def test_factories_and_explanations(coordinator: Coordinator, data_dir: Pa
         fleet("factories", "-d", data_dir, "--json"),
         fleet("explain", "-d", data_dir, "f1"),
         fleet("explain", "-d", data_dir, job.id),
-        fleet("explain", "-d", data_dir, job.id, "--factory", "f2", "--json"),
+        fleet("explain", "-d", data_dir, job.id, "f2", "--json"),
         fleet("explain", "-d", data_dir, "f1", "--json"),
     )
     assert "engine:devin" in listing.out
@@ -159,7 +159,8 @@ async def test_factories_and_explanations(coordinator: Coordinator, data_dir: Pa
     assert str(job.id) in factory.out
     assert "capability_fit" in factory.out
     assert "█" in factory.out
-    assert "kept from it: 1 by missing_capability" in factory.out
+    assert "missing_capability" in factory.out
+    assert "docker would unlock 1 job\n" in factory.out
     assert "f1: can take it" in why.out
     assert "f2: cannot take it" in why.out
     assert "waiting does not help" in why.out

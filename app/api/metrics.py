@@ -55,13 +55,6 @@ class Metrics:
             ["reason"],
             registry=self.registry,
         )
-        self.backlog = PendingCounts()
-        self.pending = Gauge(
-            "fleet_jobs_pending",
-            "Unfinished jobs that nobody has, by what is in the way first; up to 1,000 a class.",
-            ["reason"],
-            registry=self.registry,
-        )
         self.waiting = Gauge(
             "fleet_claims_waiting", "Factories that wait for a job now.", registry=self.registry
         )
@@ -72,10 +65,20 @@ class Metrics:
             registry=self.registry,
         )
         self._count_ticks()
+        self._count_what_waits()
         self._series: dict[tuple[str | None, str, int], tuple[Counter, Histogram]] = {}
         self._outcomes: dict[str, Counter] = {}
         self._leased = self.claims.labels("leased")
         self._nothing = self.claims.labels("nothing")
+
+    def _count_what_waits(self) -> None:
+        self.backlog = PendingCounts()
+        self.pending = Gauge(
+            "fleet_jobs_pending",
+            "Unfinished jobs that nobody has, by what is in the way first; up to 1,000 a class.",
+            ["reason"],
+            registry=self.registry,
+        )
 
     def observe(self, *, route: str | None, method: str, status: int, seconds: float) -> None:
         """Count one answer."""

@@ -116,6 +116,9 @@ class Api(GitHubAPI):
         items: list[Any] = []
         for _ in range(PAGES_MAX):
             data, more = await self._get(path)
+            if data is None:
+                message = "GitHub knows no such repository, or hides it from us"
+                raise ForgeSilent(message)
             if not isinstance(data, list):
                 message = "GitHub did not send a list"
                 raise ForgeSilent(message)

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise, product
 from app.changes import Change, ChangeKind, apply, levers, repairs
 from app.eligibility import Reason, Rejection, job_rejections, pair_rejections, rejections
 from app.fleet import Context, Factory, Job, JobState
-from app.scheduler import DEFAULT_WEIGHTS, score_candidate, select_job
+from app.scheduler import DEFAULT_WEIGHTS, Seeker, match, score_candidate
 from app.scoring import STARVATION_LEVEL, STARVATION_STEP, within_ceiling
 
 LEVERS_MAX = 2
@@ -43,7 +43,7 @@ class Pair:
         """What the factory would take after ``changes``."""
         job, factory = self.after(changes)
         others = [other for other in self.others if other.id != job.id]
-        return select_job([job, *others], factory, self.ctx)
+        return _taken([job, *others], factory, self.ctx)
 
     def flips(self, changes: Sequence[Change]) -> bool:
         """Whether the factory would take the job after ``changes``."""
@@ -103,6 +103,12 @@ def wait_for(pair: Pair) -> Wait | None:
     return _first_gap(lost, start, end)
 
 
+def _taken(jobs: Iterable[Job], factory: Factory, ctx: Context) -> Job | None:
+    """Ask the scheduler, as a claim for one job does."""
+    picks = match([Seeker(factory=factory)], jobs, ctx)
+    return picks[0].job if picks else None
+
+
 _ORDER = {kind: place for place, kind in enumerate(ChangeKind)}
 
 _ENDS_BY_ITSELF = frozenset(
@@ -143,9 +149,9 @@ class _Trials:
         job, factory = self.pair.after(changes)
         if factory not in self.best:
             others = (other for other in self.pair.others if other.id != job.id)
-            self.best[factory] = select_job(others, factory, self.pair.ctx)
+            self.best[factory] = _taken(others, factory, self.pair.ctx)
         rival = self.best[factory]
-        taken = select_job([job, rival] if rival else [job], factory, self.pair.ctx)
+        taken = _taken([job, rival] if rival else [job], factory, self.pair.ctx)
         return taken is not None and taken.id == job.id
 
 

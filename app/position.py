@@ -74,10 +74,11 @@ def stretches(
         cold = _line(_points(job_class, factory, weights, warm=False), target, job_class, job, ctx)
         found.append(Stretch(group=Group(class_id=class_id), since=NOBODY, before=cold))
         warm = _line(_points(job_class, factory, weights, warm=True), target, job_class, job, ctx)
-        found.extend(
-            Stretch(group=Group(class_id=class_id, repo=repo), since=cold, before=warm)
-            for repo in repos
-        )
+        if cold < warm:
+            found.extend(
+                Stretch(group=Group(class_id=class_id, repo=repo), since=cold, before=warm)
+                for repo in repos
+            )
     return tuple(each for each in found if each.since < each.before)
 
 

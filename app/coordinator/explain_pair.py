@@ -4,12 +4,13 @@ Asked is about the factory's own claim, so that it counts as alive. Everything o
 the scheduler with what the factory could take instead, were it repaired.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.changes import Change
 from app.coordinator.catalog import Catalog
-from app.coordinator.ranking import groups_for
+from app.coordinator.ranking import rivals
 from app.counterfactual import Pair, Wait, smallest_changes, wait_for
 from app.explanation import pair_headline
 from app.fleet import (
@@ -24,11 +25,10 @@ from app.fleet import (
     JobState,
 )
 from app.scheduler import rejections
-from app.store import claims, jobs
+from app.store import jobs
 from app.store.session import Connection
 
 _FAILED = frozenset({JobState.DEAD, JobState.CANCELLED})
-_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +56,15 @@ async def explain_pair(
     found = await jobs.by_ids(conn, [job.id])
     record = found[job.id]
     parents = await jobs.by_ids(conn, record.depends_on) if job.state in _FAILED else {}
-    await catalog.refresh(conn)
-    groups = groups_for(catalog, [_repaired(job, factory)], ctx)
-    supply = await claims.heads(conn, dict.fromkeys(groups, _DEPTH), catalog.classes)
-    others = {other.id: other for heads in supply for other in heads.jobs}
     pair = Pair(
         job=job,
         factory=factory,
-        others=tuple(others.values()),
+        others=await rivals(conn, catalog, job, _repaired(job, factory), ctx),
         ctx=ctx,
         retriable=_retriable(record, parents),
     )
-    taken = pair.taken()
+    # Trying takes a while where classes are many; whoever claims meanwhile must not wait for it.
+    taken, changes, wait = await asyncio.to_thread(_try, pair)
     would_take = taken is not None and taken.id == job.id
     instead = taken.id if taken and not would_take else None
     return PairExplanation(
@@ -76,12 +73,16 @@ async def explain_pair(
         would_take=would_take,
         headline=pair_headline(factory.id, job.id, rejections(job, factory, ctx), instead),
         instead=instead,
-        changes=smallest_changes(pair),
-        wait=None if would_take else wait_for(pair),
+        changes=changes,
+        wait=None if would_take else wait,
         finished_parents=tuple(
             parent for parent in record.depends_on if parent not in job.unfinished_parents
         ),
     )
+
+
+def _try(pair: Pair) -> tuple[Job | None, tuple[tuple[Change, ...], ...], Wait | None]:
+    return pair.taken(), smallest_changes(pair), wait_for(pair)
 
 
 def _repaired(job: Job, factory: Factory) -> Factory:

@@ -90,14 +90,14 @@ async def below(conn: Connection, job_id: JobId) -> tuple[Dependant, ...]:
 
 
 async def ahead(conn: Connection, where: Sequence[Stretch]) -> Ahead:
-    """Count the ready jobs in these stretches whose lock is free."""
+    """Count the ready jobs in these stretches whose lock is free, up to a bound in all."""
     plain = [each for each in where if each.group.repo is None]
     in_repo = [each for each in where if each.group.repo is not None]
-    counts: list[int] = []
+    jobs = 0
     for name, some in (("explain_ahead", plain), ("explain_ahead_repo", in_repo)):
-        if some:
+        if some and jobs < AHEAD_MAX:
             repos = [[each.group.repo for each in some]] if some is in_repo else []
-            rows = await conn.fetch(
+            jobs += await conn.fetchval(
                 sql(name),
                 [each.group.class_id for each in some],
                 *repos,
@@ -107,8 +107,7 @@ async def ahead(conn: Connection, where: Sequence[Stretch]) -> Ahead:
                 [each.before.id for each in some],
                 AHEAD_MAX,
             )
-            counts += [row["ahead"] for row in rows]
-    return Ahead(jobs=sum(counts), at_least=any(count >= AHEAD_MAX for count in counts))
+    return Ahead(jobs=min(jobs, AHEAD_MAX), at_least=jobs >= AHEAD_MAX)
 
 
 def _job(row: Record) -> Job:

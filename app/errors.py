@@ -103,10 +103,10 @@ class StaleFence(Conflict):
 
 
 class ImpossibleTransition(Conflict):
-    """The job's state does not allow this."""
+    """The state of the job or workflow does not allow this."""
 
     slug = "impossible-transition"
-    title = "The job's state does not allow this"
+    title = "Its state does not allow this"
 
 
 class LostRace(Conflict):

@@ -1,5 +1,6 @@
 """``fleet repo``: what may be done in a repo, brought, listed, put elsewhere, forgotten."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
@@ -210,7 +211,7 @@ def _told(made: BaseModel, sentence: str, *, as_json: bool) -> None:
 
 
 def _list(
-    page: BaseModel, columns: tuple[str, ...], rows: list[tuple[str, ...]], *, as_json: bool
+    page: BaseModel, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, as_json: bool
 ) -> None:
     if as_json:
         emit_json(page)

@@ -20,7 +20,7 @@ from app.fleet import FINISHED, JobState, JsonObject
 from app.runtime.clock import now_utc
 from app.sdk import FleetClient, FleetError
 from app.wire.claims import ScoreReply
-from app.wire.explain import VerdictReply
+from app.wire.explain_job import VerdictReply
 from app.wire.jobs import JobBatch, JobReply, SubmittedJob
 
 _SETTLED: Final = frozenset({"succeeded", "failed", "released", "lost"})

@@ -2,14 +2,16 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import orjson
 from fastapi import Depends, Header, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from app.api.calls import as_json
 from app.api.deps import principal
+from app.api.plain import Plain
 from app.coordinator.once import Answer, Key
 from app.errors import Invalid, VersionMismatch, VersionRequired
 from app.fleet import Json
@@ -41,6 +43,12 @@ def etag(version: int) -> str:
 def kept(reply: BaseModel, *, status: int, headers: Mapping[str, str]) -> Answer:
     """Make the answer of a creating call, as it is kept for repeats."""
     return Answer(status=status, body=reply.model_dump(mode="json"), headers=headers)
+
+
+def kept_plain(reply: Plain, *, status: int, headers: Mapping[str, str]) -> Answer:
+    """As :func:`kept`, for a plain value, which is written at once."""
+    body: Any = orjson.Fragment(as_json(reply))
+    return Answer(status=status, body=body, headers=headers)
 
 
 def of_kept(given: Answer) -> Response:

@@ -60,7 +60,7 @@ _NOUNS = (
     service,
 )
 
-HOT = (*claims.HOT, *leases.HOT, *factories.HOT)
+HOT = (*claims.HOT, *leases.HOT, *factories.HOT, *jobs.HOT)
 """The routes that are served in the short way, too."""
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]

@@ -17,8 +17,15 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app.api.deps import Services
-from app.fleet import Principal
+from app.fleet import Principal, Role
 
+BODY_MAX: Final = 1024 * 1024
+"""The largest body that is taken at all."""
+
+SMALL_MAX: Final = 65_536
+"""The largest body that is read in between, while others wait."""
+
+_FACTORIES: Final = frozenset({Role.FACTORY})
 _JSON: Final = "application/json"
 _EMPTY: Final = 204
 
@@ -78,7 +85,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hot(Generic[Body]):
-    """A route that is served in the short way, too.
+    """A route that is served in the short way, too; ``act`` may leave a call to the full way.
 
     ``free`` names what of a body the model lets be anything, so that it has to be looked through,
     and how deep it stands there.
@@ -86,10 +93,12 @@ class Hot(Generic[Body]):
 
     path: str
     model: type[Body]
-    act: Callable[[Call[Body]], Awaitable[Reply]]
+    act: Callable[[Call[Body]], Awaitable[Reply | None]]
+    roles: frozenset[Role] = _FACTORIES
     target: re.Pattern[str] | None = None
     free: Callable[[Body], Iterable[Any]] = lambda _body: ()
     free_depth: int = 0
+    bytes_max: int = SMALL_MAX
 
 
 A_JOB_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -98,8 +107,12 @@ A_PLAIN_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 def written(reply: object, *, headers: Sequence[tuple[str, str]] = ()) -> Reply:
     """Write a plain value as JSON, times in UTC as ``Z``."""
-    body = orjson.dumps(reply, default=_driver_id, option=orjson.OPT_UTC_Z)
-    return Reply(body=body, headers=headers)
+    return Reply(body=as_json(reply), headers=headers)
+
+
+def as_json(reply: object) -> bytes:
+    """Write a plain value as JSON, times in UTC as ``Z``."""
+    return orjson.dumps(reply, default=_driver_id, option=orjson.OPT_UTC_Z)
 
 
 def _driver_id(value: object) -> str:

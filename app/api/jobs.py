@@ -2,22 +2,24 @@
 
 from typing import Annotated
 
+import orjson
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.api import accept, present
-from app.api.answers import IfMatch, OnceKey, answer, etag, kept, of_kept, row
+from app.api import accept, plain, present
+from app.api.answers import IfMatch, OnceKey, answer, etag, kept_plain, of_kept, row
+from app.api.calls import BODY_MAX, Call, Hot, Reply
 from app.api.deps import Cursor, Db, JobIdPath, Limit, OpsOrClient
 from app.api.document import headers_of, refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.cancel import cancel
-from app.coordinator.database import Connection
+from app.coordinator.database import Connection, Database
 from app.coordinator.edit import edit
 from app.coordinator.hold import hold, unhold
-from app.coordinator.once import Answer, once
+from app.coordinator.once import Answer, Key, once
 from app.coordinator.reads import JobFilter, get_job, job_events, list_jobs
 from app.coordinator.retry import retry
-from app.coordinator.submit import Submitted, submit, submit_batch
+from app.coordinator.submit import submit, submit_batch
 from app.errors import (
     DependencyCycle,
     IdempotencyMismatch,
@@ -29,7 +31,7 @@ from app.errors import (
     VersionMismatch,
     VersionRequired,
 )
-from app.fleet import FactoryId, JobId, JobState
+from app.fleet import FactoryId, JobId, JobState, Principal, Role
 from app.wire.jobs import (
     CancelReply,
     CancelRequest,
@@ -64,15 +66,25 @@ Label = Annotated[str, Query(min_length=3, max_length=700)]
 )
 async def submit_job(body: JobSubmit, by: OpsOrClient, key: OnceKey, db: Db) -> Response:
     """Take in a job. A job that nobody can take is accepted all the same, with a warning."""
+    return of_kept(await _take_in(db, body, by, key))
+
+
+async def _take_in(db: Database, body: JobSubmit, by: Principal, key: Key | None) -> Answer:
     spec = accept.job(body)
 
     async def act(conn: Connection) -> Answer:
         taken = await submit(conn, spec, by=by)
-        reply = _submitted(taken)
-        headers = {"Location": f"/jobs/{reply.id}", "ETag": etag(reply.version)}
-        return kept(reply, status=201 if taken.created else 200, headers=headers)
+        headers = {"Location": f"/jobs/{taken.job.id}", "ETag": etag(taken.job.version)}
+        status = 201 if taken.created else 200
+        return kept_plain(plain.submitted(taken), status=status, headers=headers)
 
-    return of_kept(await once(db, key, act))
+    return await once(db, key, act)
+
+
+async def _submit_job(call: Call[JobSubmit]) -> Reply | None:
+    if call.key is not None:
+        return None
+    return _reply(await _take_in(call.tools.db, call.body, call.by, None))
 
 
 @router.post(
@@ -85,14 +97,48 @@ async def submit_job(body: JobSubmit, by: OpsOrClient, key: OnceKey, db: Db) -> 
 )
 async def submit_jobs(body: JobBatch, by: OpsOrClient, key: OnceKey, db: Db) -> Response:
     """Take in jobs that may depend on each other by `ref`; if one cannot be taken, none is."""
+    return of_kept(await _take_in_all(db, body, by, key))
+
+
+async def _take_in_all(db: Database, body: JobBatch, by: Principal, key: Key | None) -> Answer:
     specs = accept.batch(body.jobs)
 
     async def act(conn: Connection) -> Answer:
         taken = await submit_batch(conn, specs, by=by)
-        reply = SubmittedBatch(jobs=[_submitted(each) for each in taken])
-        return kept(reply, status=201 if any(each.created for each in taken) else 200, headers={})
+        status = 201 if any(each.created for each in taken) else 200
+        reply = {"jobs": [plain.submitted(each) for each in taken]}
+        return kept_plain(reply, status=status, headers={})
 
-    return of_kept(await once(db, key, act))
+    return await once(db, key, act)
+
+
+async def _submit_jobs(call: Call[JobBatch]) -> Reply | None:
+    if call.key is not None:
+        return None
+    return _reply(await _take_in_all(call.tools.db, call.body, call.by, None))
+
+
+_SUBMITTERS = frozenset({Role.OPS, Role.CLIENT})
+
+HOT = (
+    Hot(
+        path="/jobs",
+        model=JobSubmit,
+        act=_submit_job,
+        roles=_SUBMITTERS,
+        free=lambda body: (body.payload, body.labels),
+        free_depth=1,
+    ),
+    Hot(
+        path="/jobs/batch",
+        model=JobBatch,
+        act=_submit_jobs,
+        roles=_SUBMITTERS,
+        free=lambda body: [free for job in body.jobs for free in (job.payload, job.labels)],
+        free_depth=3,
+        bytes_max=BODY_MAX,
+    ),
+)
 
 
 @router.get("/jobs", summary="List jobs", response_model=JobPage)
@@ -261,9 +307,10 @@ def _job(reply: JobReply) -> Response:
     return row(reply, reply.version)
 
 
-def _submitted(taken: Submitted) -> SubmittedJob:
-    shown = present.job(taken.job)
-    return SubmittedJob(**dict(shown), warnings=list(taken.warnings))
+def _reply(given: Answer) -> Reply:
+    return Reply(
+        status=given.status, body=orjson.dumps(given.body), headers=tuple(given.headers.items())
+    )
 
 
 def _label(text: str) -> tuple[str, str]:

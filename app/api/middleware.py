@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.calls import BODY_MAX
 from app.api.deps import Services
 from app.api.metrics import UNMATCHED, Metrics
 from app.api.problems import InternalError, PayloadTooLarge, TokenInQuery, problem
@@ -23,7 +24,6 @@ from app.fleet import Principal
 from app.runtime.clock import monotonic_s
 from app.runtime.ids import TOKEN_PREFIX
 
-BODY_MAX = 1024 * 1024
 OPEN = frozenset({"/healthz", "/readyz", "/webhooks/github"})
 """What takes no token; a webhook is let in by its signature."""
 OPEN_BELOW = "/problems/"

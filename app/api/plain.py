@@ -10,6 +10,7 @@ from app.coordinator.claim import Claim
 from app.coordinator.heartbeat import HeartbeatAnswer
 from app.coordinator.receipts import FinishOutcome
 from app.coordinator.renew import LeaseAnswer
+from app.coordinator.submit import Submitted
 from app.fleet import JobRecord, Standing
 
 Plain = dict[str, Any]
@@ -66,6 +67,11 @@ def job(record: JobRecord) -> Plain:
         "updated_at": record.updated_at,
         "finished_at": record.finished_at,
     }
+
+
+def submitted(taken: Submitted) -> Plain:
+    """Show a job as it was accepted, as :class:`app.wire.jobs.SubmittedJob` does."""
+    return {**job(taken.job), "warnings": taken.warnings}
 
 
 def settled(outcome: FinishOutcome) -> Plain:

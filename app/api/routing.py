@@ -12,14 +12,12 @@ from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
+from app.api.calls import SMALL_MAX
 from app.api.deps import Allow, principal
 from app.api.problems import UnsupportedMediaType
 from app.api.strict_json import parse, shown
 from app.errors import Invalid
 from app.fleet import Json
-
-LARGE_BYTES = 65_536
-"""Bodies beyond this are read in a thread, so that one of them does not hold up all the others."""
 
 _FORM = "application/x-www-form-urlencoded"
 
@@ -37,7 +35,8 @@ class CheckedRequest(Request):
         """
         if not hasattr(self, "_checked"):
             body = await self.body()
-            large = len(body) > LARGE_BYTES
+            # In a thread, so that one large body does not hold up all the others.
+            large = len(body) > SMALL_MAX
             self._checked = await asyncio.to_thread(parse, body) if large else parse(body)
         return self._checked
 

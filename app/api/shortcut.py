@@ -1,7 +1,7 @@
 """The short way: what a crowd of factories asks all the time, answered at little cost.
 
 It stands before everything else and takes a request only if that is plainly right: a hot route, no
-query, a token of a factory, a small body of JSON that the route's own model takes and that holds
+query, a token of the right role, a body of JSON that the route's own model takes and that holds
 nothing the strict reader would refuse. Everything else goes the full way, which is then the only
 one that has to tell what is wrong. So the short way refuses nothing by itself (but a token, by the
 same doorman), and what it takes, the full way takes too: a property test compares them.
@@ -10,6 +10,7 @@ same doorman), and what it takes, the full way takes too: a property test compar
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -20,15 +21,15 @@ from app.api.calls import Body, Call, Hot
 from app.api.deps import Services
 from app.api.middleware import Done, fault
 from app.api.problems import problem
-from app.api.routing import LARGE_BYTES
-from app.api.strict_json import fit
+from app.api.strict_json import all_fit
 from app.errors import Refusal
-from app.fleet import Principal, Role
+from app.fleet import Principal
 from app.runtime.clock import monotonic_s
 
 _BEARER: Final = b"Bearer "
 _TOKEN_MAX: Final = 512
 _SEGMENTS: Final = 4
+_DIGITS: Final = 10
 _JSON_TYPES: Final = frozenset({b"application/json", b"application/json; charset=utf-8", None})
 
 
@@ -101,6 +102,7 @@ class Shortcut:
         if (
             len(headers) != len(sent)
             or headers.get(b"content-type") not in _JSON_TYPES
+            or _declared(headers) > hot.bytes_max
             or not authorization.startswith(_BEARER)
         ):
             return None
@@ -121,6 +123,12 @@ class Shortcut:
         return None, ""
 
 
+def _declared(headers: Mapping[bytes, bytes]) -> float:
+    """Tell how long a body says it is: one that is too long must not even be read."""
+    length = headers.get(b"content-length", b"0")
+    return int(length) if length.isdigit() and len(length) < _DIGITS else inf
+
+
 class _Arriving:
     """A body as it arrives, which can be read again from the start."""
 
@@ -128,8 +136,8 @@ class _Arriving:
         self._receive = receive
         self._read: list[Message] = []
 
-    async def whole(self) -> bytes | None:
-        """Read a small body; None if it is large, or does not arrive."""
+    async def whole(self, bytes_max: int) -> bytes | None:
+        """Read a body; None if it is too large, or does not arrive."""
         body = b""
         while True:
             message = await self._receive()
@@ -137,7 +145,7 @@ class _Arriving:
             if message["type"] != "http.request":
                 return None
             body += bytes(message.get("body", b""))
-            if len(body) > LARGE_BYTES:
+            if len(body) > bytes_max:
                 return None
             if not message.get("more_body"):
                 return body
@@ -153,18 +161,18 @@ def taken(hot: Hot[Body], content: bytes) -> Body | None:
         asked = hot.model.model_validate_json(content)
     except ValidationError:
         return None
-    fits = all(fit(value, hot.free_depth) for value in hot.free(asked))
-    return asked if fits else None
+    return asked if all_fit(hot.free(asked), hot.free_depth, content) else None
 
 
 async def _act(
     head: _Head, tools: Services, by: Principal, body: _Arriving
 ) -> Sequence[Message] | None:
     """Do what is asked; None if the request is not plainly right."""
-    if by.role is not Role.FACTORY or by.factory_id is None:
+    if by.role not in head.hot.roles:
         return None
-    tools.pulses.seen(by.factory_id)
-    content = await body.whole()
+    if by.factory_id is not None:
+        tools.pulses.seen(by.factory_id)
+    content = await body.whole(head.hot.bytes_max)
     if content is None:
         return None
     asked = taken(head.hot, content)
@@ -180,7 +188,8 @@ async def _act(
         prefer=_text(headers.get(b"prefer")),
         receive=body.again,
     )
-    return (await head.hot.act(call)).messages()
+    reply = await head.hot.act(call)
+    return None if reply is None else reply.messages()
 
 
 def _text(header: bytes | None) -> str | None:

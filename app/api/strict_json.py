@@ -96,28 +96,43 @@ def text_fault(text: str) -> str | None:
     return None
 
 
-def fit(value: object, depth: int) -> bool:
-    """Tell whether a value that a lenient reader made is one that :func:`parse` lets through.
+def all_fit(values: Iterable[object], depth: int, body: bytes) -> bool:
+    """Tell whether values that a lenient reader made are such as :func:`parse` lets through.
 
     Args:
-        value: what stood in a body.
-        depth: how deep it stands there: 0 for a body that is nothing else.
+        values: what stood in the body.
+        depth: how deep they stand there: 0 for a body that is nothing else.
+        body: all of it. A NUL or half of a surrogate pair stands in JSON only as an escape: where
+            there is none, texts need not be looked at.
     """
+    return _all_fit(values, depth, texts=b"\\u" in body)
+
+
+def _fits(value: object, depth: int, *, texts: bool) -> bool:
     match value:
         case str():
-            return text_fault(value) is None
+            return not texts or text_fault(value) is None
         case dict():
-            return depth < DEPTH_MAX and all(
-                text_fault(key) is None and fit(each, depth + 1) for key, each in value.items()
+            return (
+                depth < DEPTH_MAX
+                and not (texts and any(text_fault(key) for key in value))
+                and _all_fit(value.values(), depth + 1, texts=texts)
             )
         case list():
-            return depth < DEPTH_MAX and all(fit(each, depth + 1) for each in value)
+            return depth < DEPTH_MAX and _all_fit(value, depth + 1, texts=texts)
         case int():
             return INTEGER_MIN <= value <= INTEGER_MAX
         case float():
             return math.isfinite(value)
         case _:
             return value is None
+
+
+def _all_fit(values: Iterable[object], depth: int, *, texts: bool) -> bool:
+    for value in values:
+        if (texts or type(value) is not str) and not _fits(value, depth, texts=texts):
+            return False
+    return True
 
 
 def _constant(_name: str) -> _Unfit:

@@ -19,6 +19,7 @@ from app.coordinator.rings import find_ring, parents_first
 from app.errors import DependencyCycle, Invalid, UnknownDependency
 from app.fleet import (
     ClassId,
+    IfParentFails,
     JobClass,
     JobId,
     JobRecord,
@@ -79,17 +80,35 @@ async def submit_batch(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """Which job each spec becomes, and whom the new ones wait for."""
+class _New:
+    """A spec that becomes a job, and whom that waits for."""
 
-    ids: tuple[JobId, ...]
-    fresh: Mapping[JobId, JobSpec]
-    parents: Mapping[JobId, frozenset[JobId]]
+    id: JobId
+    spec: JobSpec
+    parents: frozenset[JobId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """Which job each spec becomes: a new one, or one that has its dedupe key already.
+
+    That may be a job stored before, or a new one of the same batch.
+    """
+
+    slots: Sequence[_New | JobId]
+    new: Sequence[_New]
+    """The jobs to insert: those slots that are no ids."""
 
     @property
-    def external(self) -> set[JobId]:
-        """The parents that are stored already."""
-        return {parent for each in self.parents.values() for parent in each} - self.fresh.keys()
+    def stored(self) -> set[JobId]:
+        """The jobs that were there before."""
+        made = {new.id for new in self.new if new.spec.dedupe_key is not None}
+        return {slot for slot in self.slots if not isinstance(slot, _New)} - made
+
+    @property
+    def entangled(self) -> bool:
+        """Whether any of the new jobs may wait for another one of them."""
+        return any(new.spec.depends_on_refs for new in self.new)
 
 
 async def _take_in(
@@ -97,60 +116,102 @@ async def _take_in(
 ) -> tuple[Submitted, ...]:
     plan = await _plan(conn, specs)
     offered = await offers.read(conn)
-    if plan.fresh:
-        await _insert(conn, plan, offered.now, by)
-    records = await jobs.by_ids(conn, set(plan.ids))
-    if len(records) < len(set(plan.ids)):
+    made = await _insert(conn, plan, offered.now, by)
+    stored = plan.stored
+    found = await jobs.by_ids(conn, stored) if stored else {}
+    if len(found) < len(stored):
         # The job that has a dedupe key was pruned while we looked.
         raise Moved
-    return _answers(plan, records, offered)
+    return _answers(plan, made, found, offered)
 
 
 async def _plan(conn: Connection, specs: Sequence[JobSpec]) -> _Plan:
     keys = {spec.dedupe_key for spec in specs if spec.dedupe_key is not None}
     known = await jobs.by_dedupe_keys(conn, keys) if keys else {}
     ids: list[JobId] = []
-    fresh: dict[JobId, JobSpec] = {}
+    is_new: list[bool] = []
     for spec in specs:
         job_id = None if spec.dedupe_key is None else known.get(spec.dedupe_key)
+        is_new.append(job_id is None)
         if job_id is None:
             job_id = JobId(new_id())
-            fresh[job_id] = spec
             if spec.dedupe_key is not None:
                 known[spec.dedupe_key] = job_id
         ids.append(job_id)
     by_ref = {
         spec.ref: job_id for spec, job_id in zip(specs, ids, strict=True) if spec.ref is not None
     }
-    parents = {
-        job_id: frozenset(spec.depends_on) | {by_ref[ref] for ref in spec.depends_on_refs}
-        for job_id, spec in fresh.items()
-    }
-    _check_ring(parents, fresh)
-    return _Plan(ids=tuple(ids), fresh=fresh, parents=parents)
-
-
-async def _insert(conn: Connection, plan: _Plan, now: datetime, by: Principal) -> None:
-    class_ids = await classes.intern(conn, {spec.job_class for spec in plan.fresh.values()})
-    places = _places(plan, await _lock_parents(conn, plan.external), now)
-    new = [
-        NewJob(
-            id=job_id,
-            class_id=class_ids[spec.job_class],
-            spec=spec,
-            state=places[job_id].state,
-            parents_left=places[job_id].parents_left,
-            cancelled_by_parent=places[job_id].because_of,
-        )
-        for job_id, spec in plan.fresh.items()
+    slots = [
+        _New(id=job_id, spec=spec, parents=_parents(spec, by_ref)) if new else job_id
+        for spec, job_id, new in zip(specs, ids, is_new, strict=True)
     ]
-    if len(await jobs.insert(conn, new)) < len(new):
+    return _Plan(slots=slots, new=[slot for slot in slots if isinstance(slot, _New)])
+
+
+def _parents(spec: JobSpec, by_ref: Mapping[str, JobId]) -> frozenset[JobId]:
+    if not (spec.depends_on or spec.depends_on_refs):
+        return frozenset()
+    return frozenset(spec.depends_on) | {by_ref[ref] for ref in spec.depends_on_refs}
+
+
+async def _insert(conn: Connection, plan: _Plan, now: datetime, by: Principal) -> list[JobRecord]:
+    """Insert what is new; returns the jobs as they were made, in their order."""
+    if not plan.new:
+        return []
+    class_ids = await classes.intern(conn, {new.spec.job_class for new in plan.new})
+    places = await _places(conn, plan, now)
+    rows = [
+        NewJob(
+            id=new.id,
+            class_id=class_ids[new.spec.job_class],
+            spec=new.spec,
+            state=place.state,
+            parents_left=place.parents_left,
+            cancelled_by_parent=place.because_of,
+        )
+        for new, place in zip(plan.new, places, strict=True)
+    ]
+    if await jobs.insert(conn, rows, now) < len(rows):
         raise Moved
-    await dependencies.add(
-        conn, [(job_id, parent) for job_id, each in plan.parents.items() for parent in each]
+    waits = [(new.id, parent) for new in plan.new for parent in new.parents]
+    if waits:
+        await dependencies.add(conn, waits)
+    await events.record(conn, _history(rows, by))
+    await wake(conn, _ready_classes(rows))
+    return [
+        jobs.as_inserted(row, new.parents, now) for row, new in zip(rows, plan.new, strict=True)
+    ]
+
+
+async def _places(conn: Connection, plan: _Plan, now: datetime) -> list[Place]:
+    if not plan.entangled:
+        states = await _lock_parents(conn, {each for new in plan.new for each in new.parents})
+        # Most wait for nothing, and so have the same place.
+        free = place({}, if_parent_fails=IfParentFails.CANCEL, run_after=None, now=now)
+        return [
+            _place(new, states, now) if new.parents or new.spec.run_after else free
+            for new in plan.new
+        ]
+    by_id = {new.id: new for new in plan.new}
+    parents = {new.id: new.parents for new in plan.new}
+    _check_ring(parents, by_id)
+    outside = {parent for each in parents.values() for parent in each} - by_id.keys()
+    states = await _lock_parents(conn, outside)
+    placed: dict[JobId, Place] = {}
+    for job_id in parents_first(parents):
+        if job_id in by_id:
+            placed[job_id] = _place(by_id[job_id], states, now)
+            states[job_id] = placed[job_id].state
+    return [placed[new.id] for new in plan.new]
+
+
+def _place(new: _New, states: Mapping[JobId, JobState], now: datetime) -> Place:
+    return place(
+        {parent: states[parent] for parent in new.parents},
+        if_parent_fails=new.spec.if_parent_fails,
+        run_after=new.spec.run_after,
+        now=now,
     )
-    await events.record(conn, _history(places, by))
-    await wake(conn, _ready_classes(new))
 
 
 async def _lock_parents(conn: Connection, ids: set[JobId]) -> dict[JobId, JobState]:
@@ -164,29 +225,16 @@ async def _lock_parents(conn: Connection, ids: set[JobId]) -> dict[JobId, JobSta
     return states
 
 
-def _places(plan: _Plan, states: Mapping[JobId, JobState], now: datetime) -> dict[JobId, Place]:
-    states = dict(states)
-    places: dict[JobId, Place] = {}
-    for job_id in parents_first(plan.parents):
-        if job_id not in plan.fresh:
-            continue
-        spec = plan.fresh[job_id]
-        places[job_id] = place(
-            {parent: states[parent] for parent in plan.parents[job_id]},
-            if_parent_fails=spec.if_parent_fails,
-            run_after=spec.run_after,
-            now=now,
-        )
-        states[job_id] = places[job_id].state
-    return places
-
-
-def _history(places: Mapping[JobId, Place], by: Principal) -> list[NewEvent]:
-    submitted = [NewEvent(job_id=job_id, event=SUBMIT, by=by.name) for job_id in places]
+def _history(made: Sequence[NewJob], by: Principal) -> list[NewEvent]:
+    submitted = [NewEvent(job_id=job.id, event=SUBMIT, by=by.name) for job in made]
     cancelled = [
-        NewEvent(job_id=job_id, event=Event.PARENT_FAILED, detail={"parent": str(each.because_of)})
-        for job_id, each in places.items()
-        if each.because_of is not None
+        NewEvent(
+            job_id=job.id,
+            event=Event.PARENT_FAILED,
+            detail={"parent": str(job.cancelled_by_parent)},
+        )
+        for job in made
+        if job.cancelled_by_parent is not None
     ]
     return submitted + cancelled
 
@@ -196,20 +244,23 @@ def _ready_classes(new: Sequence[NewJob]) -> set[ClassId]:
 
 
 def _answers(
-    plan: _Plan, records: Mapping[JobId, JobRecord], offered: Offers
+    plan: _Plan, made: Sequence[JobRecord], found: Mapping[JobId, JobRecord], offered: Offers
 ) -> tuple[Submitted, ...]:
     said: dict[JobClass, tuple[str, ...]] = {}
+    by_id = {**found, **{job.id: job for job in made if job.dedupe_key is not None}}
+    in_order = iter(made)
     answers: list[Submitted] = []
-    told: set[JobId] = set()
-    for job_id in plan.ids:
-        job, created = records[job_id], job_id in plan.fresh and job_id not in told
-        told.add(job_id)
+    for slot in plan.slots:
+        if not isinstance(slot, _New):
+            answers.append(Submitted(job=by_id[slot], created=False))
+            continue
+        job = next(in_order)
         warnings: tuple[str, ...] = ()
-        if created and job.state is not JobState.CANCELLED:
+        if job.state is not JobState.CANCELLED:
             if job.job_class not in said:
                 said[job.job_class] = warnings_for(job.job_class, offered.factories, offered.now)
             warnings = said[job.job_class]
-        answers.append(Submitted(job=job, created=created, warnings=warnings))
+        answers.append(Submitted(job=job, created=True, warnings=warnings))
     return tuple(answers)
 
 
@@ -228,9 +279,9 @@ def _check_refs(specs: Sequence[JobSpec]) -> None:
         raise UnknownDependency(detail, unknown=[*unknown])
 
 
-def _check_ring(parents: Mapping[JobId, frozenset[JobId]], fresh: Mapping[JobId, JobSpec]) -> None:
+def _check_ring(parents: Mapping[JobId, frozenset[JobId]], new: Mapping[JobId, _New]) -> None:
     ring = find_ring({job_id: sorted(each) for job_id, each in parents.items()})
     if ring is not None:
-        names = [fresh[job_id].ref or str(job_id) for job_id in ring]
+        names = [new[job_id].spec.ref or str(job_id) for job_id in ring]
         detail = f"These jobs wait for each other: {' → '.join(names)}."
         raise DependencyCycle(detail, cycle=[*names])

@@ -168,15 +168,23 @@ def _options(limits: Limits) -> dict[str, Any]:
 
 
 async def _prepare(lent: Connection) -> None:
-    for name in ("json", "jsonb"):
-        await lent.set_type_codec(
-            name, schema="pg_catalog", encoder=_encode, decoder=orjson.loads, format="text"
-        )
+    # In binary form, so that rows can be copied in; jsonb puts the number of its version before it.
+    await lent.set_type_codec(
+        "json", schema="pg_catalog", encoder=orjson.dumps, decoder=orjson.loads, format="binary"
+    )
+    await lent.set_type_codec(
+        "jsonb", schema="pg_catalog", encoder=_jsonb, decoder=_of_jsonb, format="binary"
+    )
 
 
 async def _keep_as_it_is(_lent: Connection) -> None:
     """Skip the reset: no session here changes settings."""
 
 
-def _encode(value: object) -> str:
-    return orjson.dumps(value).decode()
+def _jsonb(value: object) -> bytes:
+    return b"\x01" + orjson.dumps(value)
+
+
+def _of_jsonb(data: bytes) -> object:
+    read: object = orjson.loads(memoryview(data)[1:])
+    return read

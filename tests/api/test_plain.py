@@ -14,6 +14,7 @@ from app.coordinator.claim import Claim
 from app.coordinator.heartbeat import HeartbeatAnswer
 from app.coordinator.receipts import FinishOutcome, Settled
 from app.coordinator.renew import LeaseAnswer, RenewOutcome
+from app.coordinator.submit import Submitted
 from app.fleet import (
     DecisionId,
     FactoryId,
@@ -27,6 +28,7 @@ from app.fleet import (
 from app.scoring import Score, Terms
 from app.wire.claims import ClaimsReply, CompleteLeasesReply, CompleteReply, SettledReply
 from app.wire.factories import HeartbeatReply, LeaseReply
+from app.wire.jobs import SubmittedJob
 from tests.strategies import job_classes
 
 _times = st.datetimes(datetime(1970, 1, 2), datetime(9998, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
@@ -116,6 +118,12 @@ def _assert_is(reply: object, model: type[BaseModel]) -> None:
 @given(won=st.lists(_claims, min_size=1, max_size=2))
 def test_claims(won: list[Claim]) -> None:
     _assert_is({"claims": [plain.claim(each) for each in won]}, ClaimsReply)
+
+
+@given(record=_records, warnings=st.lists(_texts, max_size=2).map(tuple))
+def test_submissions(record: JobRecord, warnings: tuple[str, ...]) -> None:
+    taken = Submitted(job=record, created=True, warnings=warnings)
+    _assert_is(plain.submitted(taken), SubmittedJob)
 
 
 @given(outcome=_settled, won=st.lists(_claims, max_size=1))

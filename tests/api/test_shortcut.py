@@ -51,10 +51,10 @@ def _objects(draw: st.DrawFn, model: type[BaseModel]) -> str:
     members: list[str] = []
     for name, field in model.model_fields.items():
         kind = draw(st.sampled_from(["right", "right", "right", "none", "odd", "value"]))
-        if kind == "right" and name == "leases":
-            (of,) = get_args(model.model_fields["leases"].annotation)
+        if kind == "right" and name in {"leases", "jobs"}:
+            (of,) = get_args(field.annotation)
             objects = draw(st.lists(_objects(of), min_size=1, max_size=3))
-            members.append(f'"leases": [{",".join(objects)}]')
+            members.append(f'"{name}": [{",".join(objects)}]')
         elif kind == "right":
             example = draw(st.sampled_from([None, *(field.examples or [])]))
             members.append(f"{json.dumps(name)}: {json.dumps(example)}")
@@ -100,7 +100,8 @@ def test_both_ways_read_the_same(data: st.DataObject, hot: Hot[Any]) -> None:
 
 
 def test_every_hot_route_is_in_the_contract_with_its_model() -> None:
-    routes = {route.path: route for route in routes_of(application())}
+    posts = [route for route in routes_of(application()) if route.methods == {"POST"}]
+    routes = {route.path: route for route in posts}
     for hot in HOT:
         body = routes[hot.path].body_field
         assert body is not None
@@ -128,6 +129,7 @@ AWKWARD: Final[tuple[tuple[str, dict[str, str], bytes], ...]] = (
     (f"/jobs/{JOB}/renew", {}, b'{"fence": 1}'),
     (f"/jobs/{JOB}/renew", {}, b'{"fence": "1"}'),
     ("/leases/complete", {}, b'{"leases": []}'),
+    ("/jobs", {}, b'{"kind": "test"}'),
     ("/leases/complete", {}, b'{"leases": [{"job_id": "%s", "fence": 1}]}' % JOB.encode()),
     ("/factories/f2/heartbeat", {}, b"{}"),
     ("/factories/%66%31/heartbeat", {}, b'{"health": "odd"}'),
@@ -174,6 +176,19 @@ async def test_what_is_plainly_right_goes_the_short_way(fleet: Fleet) -> None:
             answer = await client.post(path, json=body, headers=f1.headers)
             assert answer.status_code == 200
             assert passed_on == []
+        for path, body in (
+            ("/jobs", {"kind": "test"}),
+            ("/jobs/batch", {"jobs": [{"kind": "test"}]}),
+        ):
+            answer = await client.post(path, json=body, headers=fleet.client.headers)
+            assert answer.status_code == 201
+        assert passed_on == []
+        headers = {**fleet.client.headers, "Idempotency-Key": "k"}
+        for replayed in (None, "true"):
+            answer = await client.post("/jobs", json={"kind": "test"}, headers=headers)
+            assert answer.status_code == 201
+            assert answer.headers.get("idempotent-replayed") == replayed
+            assert passed_on.pop() == "/jobs"
         answer = await client.post("/claim", json={}, headers=f1.headers)
         problem_of(answer, 422, "invalid-request")
         assert passed_on == ["/claim"]

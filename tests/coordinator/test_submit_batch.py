@@ -1,16 +1,20 @@
 """Submitting many jobs at once: tied to each other by refs, all or none of them."""
 
 import asyncio
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
 import pytest
 
+from app.coordinator.cancel import cancel
 from app.coordinator.submit import BATCH_MAX, submit_batch
 from app.errors import DependencyCycle, Invalid, UnknownDependency
 from app.fleet import IfParentFails, JobClass, JobId, JobState
 from app.runtime.ids import new_id
+from app.store import jobs
 from app.store.session import Database, Limits
-from tests.support.factories import register
+from tests.strategies import make_class
+from tests.support.factories import OPS, register
 from tests.support.jobs import CLIENT, count_jobs, end, get, make_spec, put, put_all, state_of
 
 READY, BLOCKED, CANCELLED = JobState.READY, JobState.BLOCKED, JobState.CANCELLED
@@ -146,3 +150,34 @@ async def test_batches_with_the_same_keys_at_once_never_fail(database_url: str) 
     assert counted == len(keys)
     assert {job.version for job in jobs} == {1}
     await db.close()
+
+
+async def test_what_is_answered_is_what_is_stored(db: Database) -> None:
+    parent = await put(db)
+    later = datetime(2030, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+    specs = [
+        make_spec(payload={"a": [1, 2.5, "é", None]}, labels={"team": "web"}, repo="shop"),
+        make_spec(run_after=later, dedupe_key="nightly", timeout_s=60, attempts_max=1),
+        make_spec(depends_on=(parent.id,), if_parent_fails=IfParentFails.RUN, ref="child"),
+        make_spec(depends_on_refs=("child",), job_class=make_class(lock="merge")),
+        make_spec(dedupe_key="nightly"),
+        *(make_spec(ref=str(number)) for number in range(60)),
+    ]
+    async with db.transaction() as conn:
+        submitted = await submit_batch(conn, specs, by=CLIENT)
+    assert [each.created for each in submitted] == [True] * 4 + [False] + [True] * 60
+    assert submitted[4].job == submitted[1].job
+    async with db.connection() as conn:
+        stored = await jobs.by_ids(conn, {each.job.id for each in submitted})
+        told = await conn.fetchval("select count(*) from job_event where event = 'submit'")
+    assert {each.job.id: each.job for each in submitted} == stored
+    assert told == 65
+
+
+async def test_what_a_dead_parent_cancels_is_answered_as_it_is_stored(db: Database) -> None:
+    parent = await put(db)
+    await cancel(db, parent.id, reason=None, by=OPS)
+    (child,) = await put_all(db, make_spec(depends_on=(parent.id,)))
+    async with db.connection() as conn:
+        assert (await jobs.by_ids(conn, [child.id]))[child.id] == child
+    assert child.finished_at is not None

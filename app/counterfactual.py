@@ -91,7 +91,13 @@ def wait_for(pair: Pair) -> Wait | None:
         pair,
         job=replace(pair.job, state=JobState.READY, run_after=None, hold=None),
         factory=replace(
-            pair.factory, drain=None, pause=None, quarantined_until=None, cooldown_until=None
+            pair.factory,
+            drain=None,
+            pause=None,
+            quarantined_until=None,
+            cooldown_until=None,
+            # Whenever it claims, that is its sign of life.
+            last_seen_at=None,
         ),
     )
     rivals = _rivals(ready)
@@ -129,12 +135,9 @@ def _repair_sets(pair: Pair) -> Iterator[tuple[Change, ...]]:
         repairs(rejection, pair.job, pair.factory, retriable=pair.retriable)
         for rejection in rejections(pair.job, pair.factory, pair.ctx)
     ]
-    seen: list[tuple[Change, ...]] = []
     for chosen in product(*options):
-        once = tuple({each.kind: each for each in chosen}.values())
-        if once not in seen:
-            seen.append(once)
-            yield once
+        # One call may clear several reasons.
+        yield tuple({each.kind: each for each in chosen}.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

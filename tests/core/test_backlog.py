@@ -138,4 +138,6 @@ def test_a_job_counts_under_each_of_its_reasons() -> None:
     idle, busy = make_factory(), make_factory(seats_used=1)
     both = {Reason.LOCK_HELD: 2, Reason.MISSING_CAPABILITY: 2}
     assert counted_reasons(backlog, idle, CTX) == both
+    dropped = {step.reason: step.dropped for step in survivors(backlog, idle, CTX) if step.dropped}
+    assert dropped == {Reason.LOCK_HELD: 2}
     assert counted_reasons(backlog, busy, CTX) == both | {Reason.NO_SEAT: 2}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.changes import Change, ChangeKind
@@ -56,6 +56,7 @@ def kinds(found: tuple[tuple[Change, ...], ...]) -> list[list[ChangeKind]]:
     return [[each.kind for each in changes] for changes in found]
 
 
+@settings(max_examples=200)
 @given(pair=pairs)
 def test_every_offer_flips_and_none_could_be_smaller(pair: Pair) -> None:
     for changes in smallest_changes(pair):
@@ -65,6 +66,7 @@ def test_every_offer_flips_and_none_could_be_smaller(pair: Pair) -> None:
                 assert not pair.flips(fewer)
 
 
+@settings(max_examples=200)
 @given(pair=pairs)
 def test_waiting_is_exact(pair: Pair) -> None:
     wait = wait_for(pair)
@@ -195,3 +197,44 @@ def test_age_alone_wins_at_the_hour_and_never_over_budget() -> None:
     dear = make_job(3, job_class=make_class(cost_class=CostClass.HIGH))
     cheap = make_factory(cost_ceiling=CostClass.LOW)
     assert wait_for(pair_of(dear, cheap, rival)) is None
+
+
+def test_only_the_oldest_of_those_that_differ_in_age_counts() -> None:
+    better = make_class(priority=Priority.HIGH)
+    rivals = [make_job(n, job_class=better, created_at=NOW - n * HOUR) for n in (1, 3, 2)]
+    job = make_job(9, created_at=NOW - 5 * HOUR)
+    wait = wait_for(pair_of(job, make_factory(last_seen_at=NOW), *rivals))
+    assert wait == Wait(at=NOW + HOUR, until=NOW + 3 * HOUR, for_good_at=None)
+
+
+def test_what_leads_by_more_than_a_level_within_the_ceiling_leads_for_ever() -> None:
+    factory = make_factory(warm_repos=frozenset({"shop"}), engines=frozenset({"claude"}))
+    strong = make_job(1, job_class=make_class(prefers_engine="claude"), repo="shop")
+    assert wait_for(pair_of(make_job(2), factory, strong)) is None
+    unborn = make_job(3, created_at=NOW + HOUR)
+    assert wait_for(pair_of(make_job(2), factory, unborn)) is not None
+    dear = make_job(4, job_class=make_class(cost_class=CostClass.HIGH))
+    cheap = make_factory(cost_ceiling=CostClass.LOW)
+    assert wait_for(pair_of(make_job(2), cheap, dear)) is not None
+
+
+def test_a_lead_of_a_day_is_for_good() -> None:
+    factory = make_factory(warm_repos=frozenset({"shop"}))
+    rival = make_job(1, repo="shop", created_at=NOW)
+    old = make_job(2, created_at=NOW - 5 * HOUR - HOUR / 2)
+    wait = wait_for(pair_of(old, factory, rival))
+    assert wait is not None
+    assert wait.at == NOW + HOUR / 2
+    older = make_job(2, created_at=NOW - 11 * HOUR)
+    assert wait_for(pair_of(older, factory, rival)) == Wait(at=NOW, until=None, for_good_at=NOW)
+
+
+def test_several_rivals_keep_a_job_waiting_together() -> None:
+    high, dear = make_class(priority=Priority.HIGH), make_class(priority=Priority.CRITICAL)
+    rivals = [
+        make_job(1, job_class=high, created_at=NOW - HOUR),
+        make_job(2, job_class=dear, created_at=NOW - 2 * HOUR),
+    ]
+    job = make_job(9, created_at=NOW - 5 * HOUR)
+    wait = wait_for(pair_of(job, make_factory(), *rivals))
+    assert wait == Wait(at=NOW + HOUR, until=NOW + 4 * HOUR, for_good_at=None)

@@ -2,11 +2,21 @@
 
 from hypothesis import given
 
-from app.fleet import ClassId, Factory, Job, JobClass
+from app.fleet import ClassId, CostClass, Factory, Job, JobClass
 from app.heads import classes_needed
 from app.position import Line, Stretch, stretches
 from app.scheduler import Seeker, Weights, rank
-from tests.strategies import NOW, make_context, open_factories, queues, weights
+from tests.strategies import (
+    NO_WEIGHTS,
+    NOW,
+    make_class,
+    make_context,
+    make_factory,
+    make_job,
+    open_factories,
+    queues,
+    weights,
+)
 
 
 def counted(queue: list[Job], job_class: JobClass, stretch: Stretch) -> int:
@@ -35,3 +45,17 @@ def test_counting_by_lines_equals_ranking(
         assert len({each.group for each in before}) == len(before)
         ahead = sum(counted(queue, classes[each.group.class_id], each) for each in before)
         assert ahead == place
+
+
+def test_where_all_else_ties_the_cheaper_and_then_the_smaller_id_is_ahead() -> None:
+    dear, cheap = make_class(cost_class=CostClass.HIGH), make_class()
+    queue = [
+        make_job(1, job_class=dear),
+        make_job(3, job_class=cheap),
+        make_job(2, job_class=cheap),
+    ]
+    classes = {ClassId(1): dear, ClassId(2): cheap}
+    needed = {class_id: (one, ()) for class_id, one in classes.items()}
+    for job, place in zip(queue, (2, 1, 0), strict=True):
+        before = stretches(job, make_factory(), make_context(NOW), NO_WEIGHTS, needed)
+        assert sum(counted(queue, classes[each.group.class_id], each) for each in before) == place

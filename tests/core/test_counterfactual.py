@@ -238,3 +238,9 @@ def test_several_rivals_keep_a_job_waiting_together() -> None:
     job = make_job(9, created_at=NOW - 5 * HOUR)
     wait = wait_for(pair_of(job, make_factory(), *rivals))
     assert wait == Wait(at=NOW + HOUR, until=NOW + 4 * HOUR, for_good_at=None)
+
+
+def test_what_the_factory_cannot_take_keeps_nothing_waiting() -> None:
+    gpu = make_job(1, job_class=make_class(required=frozenset({"gpu"})), created_at=NOW - 99 * HOUR)
+    wait = wait_for(pair_of(make_job(2), make_factory(), gpu))
+    assert wait == Wait(at=NOW, until=None, for_good_at=NOW)

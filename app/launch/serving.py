@@ -14,6 +14,8 @@ from app.runtime.listening import listen
 from app.runtime.settings import Settings
 
 _SHUTDOWN_S: Final = 10
+_KEEP_ALIVE_S: Final = 75
+"""Longer than the pause between two plain heartbeats, so that a factory keeps its connection."""
 
 
 class _Server(uvicorn.Server):
@@ -27,6 +29,11 @@ class _Server(uvicorn.Server):
                 lifespan="on",
                 log_config=None,
                 log_level="warning",
+                # Nobody here asks who is behind a proxy, speaks WebSocket, or reads our name.
+                proxy_headers=False,
+                server_header=False,
+                ws="none",
+                timeout_keep_alive=_KEEP_ALIVE_S,
                 timeout_graceful_shutdown=_SHUTDOWN_S,
             )
         )

@@ -1,4 +1,4 @@
-"""Jobs: submit, read, change, and decide about them."""
+"""Jobs: submit, read and change them."""
 
 from typing import Annotated
 
@@ -12,13 +12,10 @@ from app.api.calls import BODY_MAX, Call, Hot, Reply
 from app.api.deps import Cursor, Db, JobIdPath, Limit, OpsOrClient
 from app.api.document import headers_of, refusals
 from app.api.routing import CheckedRoute
-from app.coordinator.cancel import cancel
 from app.coordinator.database import Connection, Database
 from app.coordinator.edit import edit
-from app.coordinator.hold import hold, unhold
 from app.coordinator.once import Answer, Key, once
 from app.coordinator.reads import JobFilter, get_job, job_events, list_jobs
-from app.coordinator.retry import retry
 from app.coordinator.submit import submit, submit_batch
 from app.errors import (
     DependencyCycle,
@@ -33,8 +30,6 @@ from app.errors import (
 )
 from app.fleet import FactoryId, JobId, JobState, Principal, Role
 from app.wire.jobs import (
-    CancelReply,
-    CancelRequest,
     JobBatch,
     JobEventPage,
     JobEventReply,
@@ -45,12 +40,11 @@ from app.wire.jobs import (
     SubmittedBatch,
     SubmittedJob,
 )
-from app.wire.values import PAGE_DEFAULT, Name, PersonalId, StandingRequest, Timestamp, Word
+from app.wire.values import PAGE_DEFAULT, Name, PersonalId, Timestamp, Word
 
 router = APIRouter(tags=["jobs"], route_class=CheckedRoute)
 
 _SUBMITTING = refusals(DependencyCycle, UnknownDependency, IdempotencyMismatch, LostRace)
-_DECIDING = refusals(NotFound, ImpossibleTransition, LostRace)
 
 Label = Annotated[str, Query(min_length=3, max_length=700)]
 
@@ -249,58 +243,6 @@ async def job_patch(
     """
     changed = await edit(db, JobId(job_id), accept.patch(body), if_match=version, by=by)
     return _job(present.job(changed))
-
-
-@router.post(
-    "/jobs/{job_id}/cancel",
-    summary="Cancel a job",
-    response_model=CancelReply,
-    responses=refusals(NotFound, LostRace),
-)
-async def job_cancel(
-    job_id: JobIdPath, by: OpsOrClient, db: Db, body: CancelRequest | None = None
-) -> Response:
-    """Cancel a job, and what depends on it; a running one is asked to stop at its next heartbeat.
-
-    The outcome says which of cancel and finish won.
-    """
-    reason = None if body is None else body.reason
-    done = await cancel(db, JobId(job_id), reason=reason, by=by)
-    return answer(CancelReply(outcome=done.outcome.value, job=present.job(done.job)))
-
-
-@router.post(
-    "/jobs/{job_id}/retry",
-    summary="Begin a dead or cancelled job again",
-    response_model=JobReply,
-    responses=_DECIDING,
-)
-async def job_retry(job_id: JobIdPath, by: OpsOrClient, db: Db) -> Response:
-    """Begin again with fresh attempts; dependants cancelled because of it are revived."""
-    return _job(present.job(await retry(db, JobId(job_id), by=by)))
-
-
-@router.post(
-    "/jobs/{job_id}/hold",
-    summary="Keep a job from being claimed",
-    response_model=JobReply,
-    responses=_DECIDING,
-)
-async def job_hold(job_id: JobIdPath, body: StandingRequest, by: OpsOrClient, db: Db) -> Response:
-    """Hold a job until it is unheld, or until `until`; a leased one cannot be held."""
-    held = await hold(db, JobId(job_id), reason=body.reason, until=body.until, by=by)
-    return _job(present.job(held))
-
-
-@router.post(
-    "/jobs/{job_id}/unhold",
-    summary="Lift the hold of a job",
-    response_model=JobReply,
-    responses=_DECIDING,
-)
-async def job_unhold(job_id: JobIdPath, by: OpsOrClient, db: Db) -> Response:
-    """Lift the hold; where the job goes is computed anew."""
-    return _job(present.job(await unhold(db, JobId(job_id), by=by)))
 
 
 def _job(reply: JobReply) -> Response:

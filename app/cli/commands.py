@@ -4,7 +4,8 @@ import typer
 
 from app.cli.explain import explain
 from app.cli.factories import factories
-from app.cli.factory_run import factory
+from app.cli.factory_orders import factory
+from app.cli.job_orders import job
 from app.cli.jobs import jobs
 from app.cli.policy import policy
 from app.cli.project import project
@@ -31,4 +32,5 @@ fleet.add_typer(project, name="project")
 fleet.add_typer(workflow, name="workflow")
 fleet.add_typer(repo, name="repo")
 fleet.add_typer(token, name="token")
+fleet.add_typer(job, name="job")
 fleet.add_typer(factory, name="factory")

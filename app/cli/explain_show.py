@@ -37,7 +37,7 @@ def show_factory(said: FactoryExplanationReply) -> None:
     if any(step.dropped for step in said.survivors):
         screen.print(Text())
         steps = [
-            (step.reason.value, f"-{step.dropped}", str(step.left))
+            (step.reason.value, str(step.dropped), str(step.left))
             for step in said.survivors
             if step.dropped
         ]

@@ -9,7 +9,13 @@ from app.fleet import CostClass
 
 FactoryId: TypeAlias = Annotated[str, typer.Option("--id", help="Its id.")]
 Exec: TypeAlias = Annotated[
-    str, typer.Option("--exec", metavar="CMD", help="What to run for each job; no shell.")
+    str,
+    typer.Option(
+        "--exec",
+        metavar="CMD",
+        help="What to run for each job, without a shell: the payload comes on standard input, "
+        "FLEET_JOB_ID, _KIND and others in the environment; the last line printed is the result.",
+    ),
 ]
 Capability: TypeAlias = Annotated[
     list[str] | None, typer.Option(help="What it can do; repeatable.")

@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -47,15 +48,10 @@ from app.sdk import FactoryLoop, FleetClient, GiveBack, JobFailed, LoopOptions
 from app.wire.claims import ClaimReply
 from app.wire.factories import FactoryPut
 
-factory = typer.Typer(no_args_is_help=True, help="Be a factory.")
+factory = typer.Typer(no_args_is_help=True, help="Be a factory, or give orders about one.")
 
 _GIVE_BACK: Final = os.EX_TEMPFAIL
 _TAIL: Final = 4_000
-
-
-@factory.callback()
-def _only_group() -> None:
-    """Be a factory."""
 
 
 @factory.command()
@@ -219,6 +215,10 @@ def _argv(command: str) -> list[str]:
         raise CliError(message) from None
     if not argv:
         message = "--exec names no command"
+        raise CliError(message)
+    if shutil.which(argv[0]) is None:
+        # Known now, it need not cost every job an attempt.
+        message = f"--exec: there is no command {argv[0]!r}"
         raise CliError(message)
     return argv
 

@@ -114,7 +114,7 @@ def summarise(parts: Mapping[str, JsonObject]) -> JsonObject:
         f"{lines['lines']} lines in {lines['files']} files, most of them {largest}; "
         f"{parts['demo.collect_tests']['tests']} tests, {parts['demo.find_todos']['count']} notes "
         f"of things to do, {parts['demo.read_history']['commits']} commits by "
-        f"{parts['demo.read_history']['authors']} people."
+        f"{parts['demo.read_history']['authors']} author(s)."
     )
     read: list[Json] = [*sorted(parts)]
     return {"summary": summary, "read": read}

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from hypothesis import HealthCheck, Phase, settings
 from app.store.session import Database
 from tests.support.environment import ADMIN_URL, HYPOTHESIS_PROFILE
 from tests.support.postgres import Databases, server_for_tests
+
+# A shell that runs the suite in the background has it ignore SIGINT, and so would its children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Timings of a loaded machine say nothing about the code: no deadlines.
 settings.register_profile("dev", deadline=None, max_examples=60)

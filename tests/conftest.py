@@ -1,8 +1,8 @@
 """Fixtures every test may use, and how hard hypothesis searches."""
 
 import shutil
-import tempfile
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 

@@ -3,18 +3,13 @@
 The agent is the one that `deploy/` ships and README shows; the remote is a bare repository beside.
 """
 
-import asyncio
-import json
-import subprocess
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.support.command import PROGRAM, Done, fleet
+from tests.support.command import Done, fleet
 from tests.support.coordinator import coordinator_on
-from tests.support.environment import child_environment
+from tests.support.real_run import git, until, working
 
 AGENT = Path(__file__).parents[2] / "deploy" / "examples" / "agent.sh"
 TEST_OF_THE_REPOSITORY = """
@@ -29,17 +24,6 @@ class Features(unittest.TestCase):
 """
 
 
-def git(folder: Path, *words: str) -> str:
-    who = ("-c", "user.name=ann", "-c", "user.email=ann@example.com")
-    done = subprocess.run(
-        ["git", "-C", str(folder), *who, *words],  # noqa: S607 - whichever git there is
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
-
-
 def repository(folder: Path) -> tuple[Path, Path]:
     """Make a bare remote and two clones of it: the factory's, and that of the person who merges."""
     remote, seed, clone = folder / "origin.git", folder / "seed", folder / "shop"
@@ -52,38 +36,6 @@ def repository(folder: Path) -> tuple[Path, Path]:
     git(seed, "push", "--quiet", "origin", "main")
     git(folder, "clone", "--quiet", str(remote), str(clone))
     return clone, seed
-
-
-@asynccontextmanager
-async def working(data_dir: Path) -> AsyncIterator[Process]:
-    """Run a factory with the agent that ships."""
-    process = await asyncio.create_subprocess_exec(
-        *(*PROGRAM, "factory", "run", "--id", "f1", "--data-dir", str(data_dir), "--json"),
-        *("--exec", str(AGENT)),
-        stdout=PIPE,
-        env=child_environment(),
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
-        assert process.stdout is not None
-        await process.stdout.read()
-        await process.wait()
-
-
-async def until(process: Process, event: str) -> dict[str, Any]:
-    """Wait for what the factory reports."""
-    assert process.stdout is not None
-    told: list[dict[str, Any]] = []
-    async with asyncio.timeout(60):
-        while line := await process.stdout.readline():
-            told.append(json.loads(line))
-            if told[-1]["event"] == event:
-                return told[-1]
-            assert told[-1]["event"] != "failed", told[-1]
-    message = f"it ended before {event}: {told}"
-    raise AssertionError(message)
 
 
 async def test_a_development_workflow_on_a_real_repository(
@@ -101,7 +53,7 @@ async def test_a_development_workflow_on_a_real_repository(
     async with AsyncExitStack() as stack:
         coordinator = await stack.enter_async_context(coordinator_on(database_url))
         coordinator.write_file(data_dir)
-        factory = await stack.enter_async_context(working(data_dir))
+        factory = await stack.enter_async_context(working(data_dir, str(AGENT)))
         await until(factory, "waiting")
         await call("project", "create", "shop", "--directory", clone)
         flags = ("--prompt", "Add a cart.", "--tracks-after-merge", "--uat", "--json")

@@ -32,7 +32,9 @@ def welcome(url: str, fleet_file: Path) -> Iterator[str]:
 def program() -> str:
     """Name this program as it can be called from here: by its path unless a shell finds it."""
     called = Path(sys.argv[0])
-    return called.name if shutil.which(called.name) else shlex.quote(str(called))
+    if called.name != "fleet" or shutil.which("fleet") is not None:
+        return "fleet"
+    return shlex.quote(str(called))
 
 
 def _token(role: str, fleet_file: Path) -> str:

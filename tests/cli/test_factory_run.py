@@ -201,12 +201,17 @@ async def _start_and_stop(data_dir: Path) -> None:
         assert await factory.ended() == 0
 
 
-async def test_a_command_that_does_not_exist_fails_the_job(
+async def test_a_command_that_is_gone_fails_the_job(
     coordinator: Coordinator, data_dir: Path
 ) -> None:
-    job = await submit(coordinator, max_attempts=1)
-    async with factory_run(data_dir, "", "--exec", "/no/such/agent") as factory:
+    agent = data_dir / "agent"
+    agent.write_text("#!/bin/sh\n")
+    agent.chmod(0o700)
+    async with factory_run(data_dir, "", "--exec", str(agent)) as factory:
+        await factory.until("waiting")
+        agent.unlink()
+        job = await submit(coordinator, max_attempts=1)
         await factory.until("failed")
     assert (await read(coordinator, job)).error == (
-        "/no/such/agent cannot be started: No such file or directory"
+        f"{agent} cannot be started: No such file or directory"
     )

@@ -38,7 +38,7 @@ async def test_up_serves_and_tells_the_other_commands(data_dir: Path) -> None:
         assert set(written["tokens"]) == {"ops", "client", "cron"}
         assert written["url"] == url
         assert (await fleet("jobs", "-d", data_dir)).out == "no jobs\n"
-        await up.until("fleet factory run")
+        await up.until("/explain?factory_id=")
         for line in up.lines:
             for secret in written["tokens"].values():
                 assert secret not in line

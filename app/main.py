@@ -8,7 +8,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from logging import getLogger
 
@@ -44,6 +44,10 @@ from app.workflow import WorkflowId
 _LOG = getLogger(__name__)
 
 _RESTART_AFTER_S = 1.0
+_YOUNG_MAX = 20_000
+
+_HOT_SHARE = 3
+"""Claims and reports have a third of the connections for themselves: they need few, always."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -60,12 +64,13 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            db = await Database.open(url, _limits(settings))
+            db, hot = [await Database.open(url, limits) for limits in _limits(settings)]
             stack.push_async_callback(db.close)
+            stack.push_async_callback(hot.close)
             github = _github(settings)
             if github is not None:
                 stack.push_async_callback(github.close)
-            services = _services(db, settings, github)
+            services = _services(db, hot, settings, github)
             app.state.services = services
             stack.push_async_callback(services.reports.close)
             listener = Listener(url=settings.listen_url or url, heard=services.desk.heard)
@@ -77,6 +82,9 @@ def create_app(settings: Settings) -> FastAPI:
             # What is alive now stays: the collector need not look at it again and again.
             gc.collect()
             gc.freeze()
+            # A large request makes tens of thousands of values that all live until its answer:
+            # looking through them again and again took a tenth of its time.
+            gc.set_threshold(_YOUNG_MAX)
             yield
 
     return application(lifespan)
@@ -92,17 +100,20 @@ def stop_waiting(app: FastAPI) -> None:
         services.desk.close()
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        size=settings.database_pool_size,
+def _limits(settings: Settings) -> tuple[Limits, Limits]:
+    """Share the connections out: for whatever is asked, and for claims and reports alone."""
+    hot = max(1, settings.database_pool_size // _HOT_SHARE)
+    common = Limits(
+        size=max(1, settings.database_pool_size - hot),
         timeout_s=settings.database_pool_timeout_s,
         statement_timeout_s=settings.database_statement_timeout_s,
         statement_cache=settings.database_statement_cache,
     )
+    return common, replace(common, size=hot, steady_plans=True)
 
 
-def _services(db: Database, settings: Settings, forge: GitHub | None) -> Services:
-    desk = ClaimDesk(db=db, new_id=new_id, chance=chance)
+def _services(db: Database, hot: Database, settings: Settings, forge: GitHub | None) -> Services:
+    desk = ClaimDesk(db=hot, new_id=new_id, chance=chance)
 
     async def take(
         conn: Connection, most: Mapping[FactoryId, int]
@@ -127,7 +138,7 @@ def _services(db: Database, settings: Settings, forge: GitHub | None) -> Service
         db=db,
         doorman=Doorman(db),
         desk=desk,
-        reports=Reports(db, take),
+        reports=Reports(hot, take),
         sweep=sweep_leases,
         pulses=PulseBook(desk.waiting),
         tick_workflows=workflows.tick,

@@ -60,6 +60,12 @@ class Limits:
     statement_timeout_s: float = 30.0
     statement_cache: int = 256
     """Prepared statements kept per connection; with none, we may be behind a pooler."""
+    steady_plans: bool = False
+    """Plan each statement once, by its indexes, whatever the tables held at that moment.
+
+    A plan that was made while a table was small reads the whole of it, and is kept when it is not
+    small any more; and planning anew takes longer than the hot statements run.
+    """
 
 
 class Database:
@@ -156,6 +162,7 @@ def _options(limits: Limits) -> dict[str, Any]:
             "command_timeout": limits.statement_timeout_s,
             "server_settings": {"application_name": "fleet"},
         }
+    steady = {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
     return {
         "statement_cache_size": limits.statement_cache,
         "server_settings": {
@@ -163,6 +170,7 @@ def _options(limits: Limits) -> dict[str, Any]:
             "statement_timeout": str(int(limits.statement_timeout_s * 1000)),
             # Plans of short statements only lose by it.
             "jit": "off",
+            **(steady if limits.steady_plans else {}),
         },
     }
 

@@ -45,6 +45,7 @@ _LOG = getLogger(__name__)
 
 _RESTART_AFTER_S = 1.0
 _YOUNG_MAX = 20_000
+_YOUNG_MAX = 20_000
 
 _HOT_SHARE = 3
 """Claims and reports have a third of the connections for themselves: they need few, always."""
@@ -82,6 +83,9 @@ def create_app(settings: Settings) -> FastAPI:
             # What is alive now stays: the collector need not look at it again and again.
             gc.collect()
             gc.freeze()
+            # A large request makes tens of thousands of values that all live until its answer:
+            # looking through them again and again took a tenth of its time.
+            gc.set_threshold(_YOUNG_MAX)
             # A large request makes tens of thousands of values that all live until its answer:
             # looking through them again and again took a tenth of its time.
             gc.set_threshold(_YOUNG_MAX)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from app.coordinator.edit import JobPatch as Patch
@@ -21,13 +21,14 @@ _CORE_NAME: Final[Mapping[str, str]] = {
 def job(body: JobSubmit) -> JobSpec:
     """Read a job that was submitted alone."""
     parents = tuple(JobId(each) for each in _once_each(body.depends_on))
-    return _spec(body, depends_on=parents)
+    return _spec(body, _class(body, {}), depends_on=parents)
 
 
 def batch(bodies: Sequence[BatchJob]) -> tuple[JobSpec, ...]:
     """Read the jobs of a batch; a parent that is the ``ref`` of one of them is that one."""
     refs = {body.ref for body in bodies if body.ref is not None}
-    return tuple(_batch_job(body, refs) for body in bodies)
+    known: _Classes = {}
+    return tuple(_batch_job(body, refs, known) for body in bodies)
 
 
 def patch(body: JobPatch) -> Patch:
@@ -58,7 +59,9 @@ def factory(factory_id: FactoryId, body: FactoryPut) -> FactorySpec:
     )
 
 
-def _batch_job(body: BatchJob, refs: set[str]) -> JobSpec:
+def _batch_job(body: BatchJob, refs: set[str], known: "_Classes") -> JobSpec:
+    if not body.depends_on:
+        return _spec(body, _class(body, known), ref=body.ref)
     stored: list[JobId] = []
     named: list[str] = []
     for parent in _once_each(body.depends_on):
@@ -67,7 +70,13 @@ def _batch_job(body: BatchJob, refs: set[str]) -> JobSpec:
             named.append(parent)
         else:
             stored.append(job_id)
-    return _spec(body, depends_on=tuple(stored), depends_on_refs=tuple(named), ref=body.ref)
+    return _spec(
+        body,
+        _class(body, known),
+        depends_on=tuple(stored),
+        depends_on_refs=tuple(named),
+        ref=body.ref,
+    )
 
 
 def _job_id(text: str) -> JobId | None:
@@ -80,22 +89,41 @@ def _once_each(parents: Sequence[Any]) -> list[Any]:
     return list(dict.fromkeys(parents))
 
 
-def _spec(
-    body: JobFields,
-    *,
-    depends_on: tuple[JobId, ...],
-    depends_on_refs: tuple[str, ...] = (),
-    ref: str | None = None,
-) -> JobSpec:
-    return JobSpec(
-        kind=body.kind,
-        job_class=JobClass(
+_Classes: TypeAlias = dict[tuple[object, ...], JobClass]
+
+
+def _class(body: JobFields, known: _Classes) -> JobClass:
+    """Read a job's class; jobs of one request that are of the same class share it."""
+    content = (
+        tuple(body.required_capabilities),
+        body.prefers_engine,
+        body.cost_class,
+        body.priority,
+        body.lock,
+    )
+    job_class = known.get(content)
+    if job_class is None:
+        job_class = known[content] = JobClass(
             required=frozenset(body.required_capabilities),
             prefers_engine=body.prefers_engine,
             cost_class=body.cost_class,
             priority=body.priority,
             lock=body.lock,
-        ),
+        )
+    return job_class
+
+
+def _spec(
+    body: JobFields,
+    job_class: JobClass,
+    *,
+    depends_on: tuple[JobId, ...] = (),
+    depends_on_refs: tuple[str, ...] = (),
+    ref: str | None = None,
+) -> JobSpec:
+    return JobSpec(
+        kind=body.kind,
+        job_class=job_class,
         repo=body.repo,
         payload=body.payload,
         labels=body.labels,

@@ -47,7 +47,12 @@ def kept(reply: BaseModel, *, status: int, headers: Mapping[str, str]) -> Answer
 
 def kept_plain(reply: Plain, *, status: int, headers: Mapping[str, str]) -> Answer:
     """As :func:`kept`, for a plain value, which is written at once."""
-    body: Any = orjson.Fragment(as_json(reply))
+    return kept_written(as_json(reply), status=status, headers=headers)
+
+
+def kept_written(reply: bytes, *, status: int, headers: Mapping[str, str]) -> Answer:
+    """As :func:`kept`, for a reply that is JSON already."""
+    body: Any = orjson.Fragment(reply)
     return Answer(status=status, body=body, headers=headers)
 
 

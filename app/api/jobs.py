@@ -6,8 +6,8 @@ import orjson
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.api import accept, plain, present
-from app.api.answers import IfMatch, OnceKey, answer, etag, kept_plain, of_kept, row
+from app.api import accept, plain, plain_new, present
+from app.api.answers import IfMatch, OnceKey, answer, etag, kept_plain, kept_written, of_kept, row
 from app.api.calls import BODY_MAX, Call, Hot, Reply
 from app.api.deps import Cursor, Db, JobIdPath, Limit, OpsOrClient
 from app.api.document import headers_of, refusals
@@ -16,7 +16,7 @@ from app.coordinator.database import Connection, Database
 from app.coordinator.edit import edit
 from app.coordinator.once import Answer, Key, once
 from app.coordinator.reads import JobFilter, get_job, job_events, list_jobs
-from app.coordinator.submit import submit, submit_batch
+from app.coordinator.submit import submit, submit_shown
 from app.errors import (
     DependencyCycle,
     IdempotencyMismatch,
@@ -98,10 +98,10 @@ async def _take_in_all(db: Database, body: JobBatch, by: Principal, key: Key | N
     specs = accept.batch(body.jobs)
 
     async def act(conn: Connection) -> Answer:
-        taken = await submit_batch(conn, specs, by=by)
-        status = 201 if any(each.created for each in taken) else 200
-        reply = {"jobs": [plain.submitted(each) for each in taken]}
-        return kept_plain(reply, status=status, headers={})
+        reply = plain_new.Reply()
+        taken = await submit_shown(conn, specs, by=by, view=reply.view)
+        status = 201 if taken.any_new else 200
+        return kept_written(reply.written(taken), status=status, headers={})
 
     return await once(db, key, act)
 

@@ -8,19 +8,20 @@ is decided again with the twin in sight. And a class may be pruned: that is seen
 Order of what is waited for: classes, then jobs by id, then dedupe keys in their order.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import Generic, TypeVar
 
 from app.coordinator.placement import Place, place
 from app.coordinator.prospects import warnings_for
 from app.coordinator.rings import find_ring, parents_first
-from app.errors import DependencyCycle, Invalid, UnknownDependency
+from app.coordinator.submit_plan import BATCH_MAX, Newcomer, Plan, check_refs, plan_for
+from app.errors import DependencyCycle, UnknownDependency
 from app.fleet import (
     ClassId,
     IfParentFails,
-    JobClass,
     JobId,
     JobRecord,
     JobSpec,
@@ -28,19 +29,27 @@ from app.fleet import (
     Principal,
 )
 from app.life import Event
-from app.runtime.ids import new_id
 from app.store import classes, dependencies, events, jobs, offers
 from app.store.events import NewEvent
-from app.store.jobs import NewJob
+from app.store.newcomers import NewJob, as_inserted, insert
 from app.store.offers import Offers
 from app.store.retrying import Moved, settled_within
 from app.store.session import Connection
 from app.store.wake import wake
 
-BATCH_MAX = 1_000
+__all__ = [
+    "BATCH_MAX",
+    "NewJob",
+    "Shown",
+    "Submitted",
+    "View",
+    "as_inserted",
+    "submit",
+    "submit_batch",
+    "submit_shown",
+]
 
-SUBMIT = "submit"
-"""The first event of every job's history."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +59,39 @@ class Submitted:
     job: JobRecord
     created: bool
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View(Generic[T]):
+    """How jobs are shown to who submits them.
+
+    ``new`` shows one that was made, at the time it was, with its warnings; ``stored`` one that has
+    the dedupe key already. ``all_new`` is handed all that were made, if there are no others.
+    """
+
+    new: Callable[[NewJob, datetime, tuple[str, ...]], T]
+    stored: Callable[[JobRecord], T]
+    all_new: Callable[[Sequence[T]], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown(Generic[T]):
+    """The jobs of a submission, as a view shows them, and whether some or all were made by it."""
+
+    answers: tuple[T, ...]
+    any_new: bool
+    all_new: bool
+
+
+def _shown_new(job: NewJob, now: datetime, warnings: tuple[str, ...]) -> Submitted:
+    return Submitted(job=as_inserted(job, now), created=True, warnings=warnings)
+
+
+def _shown_stored(job: JobRecord) -> Submitted:
+    return Submitted(job=job, created=False)
+
+
+_AS_RECORDS = View(new=_shown_new, stored=_shown_stored)
 
 
 async def submit(conn: Connection, spec: JobSpec, *, by: Principal) -> Submitted:
@@ -75,115 +117,94 @@ async def submit_batch(
         DependencyCycle: some would wait for each other for ever; ``cycle`` names them by ref.
         LostRace: others kept changing the same jobs.
     """
-    _check_refs(specs)
-    return await settled_within(conn, lambda: _take_in(conn, specs, by))
+    return (await submit_shown(conn, specs, by=by, view=_AS_RECORDS)).answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _New:
-    """A spec that becomes a job, and whom that waits for."""
+async def submit_shown(
+    conn: Connection, specs: Sequence[JobSpec], *, by: Principal, view: View[T]
+) -> Shown[T]:
+    """As :func:`submit_batch`, but answer in another form, made while the jobs are stored.
 
-    id: JobId
-    spec: JobSpec
-    parents: frozenset[JobId]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """Which job each spec becomes: a new one, or one that has its dedupe key already.
-
-    That may be a job stored before, or a new one of the same batch.
+    Raises:
+        Invalid: there are too many, or a ``ref`` names two of them.
+        UnknownDependency: one depends on a job or a ref that does not exist.
+        DependencyCycle: some would wait for each other for ever; ``cycle`` names them by ref.
+        LostRace: others kept changing the same jobs.
     """
-
-    slots: Sequence[_New | JobId]
-    new: Sequence[_New]
-    """The jobs to insert: those slots that are no ids."""
-
-    @property
-    def stored(self) -> set[JobId]:
-        """The jobs that were there before."""
-        made = {new.id for new in self.new if new.spec.dedupe_key is not None}
-        return {slot for slot in self.slots if not isinstance(slot, _New)} - made
-
-    @property
-    def entangled(self) -> bool:
-        """Whether any of the new jobs may wait for another one of them."""
-        return any(new.spec.depends_on_refs for new in self.new)
+    check_refs(specs)
+    return await settled_within(conn, lambda: _take_in(conn, specs, by, view))
 
 
 async def _take_in(
-    conn: Connection, specs: Sequence[JobSpec], by: Principal
-) -> tuple[Submitted, ...]:
-    plan = await _plan(conn, specs)
+    conn: Connection, specs: Sequence[JobSpec], by: Principal, view: View[T]
+) -> Shown[T]:
+    plan = await plan_for(conn, specs)
     offered = await offers.read(conn)
-    made = await _insert(conn, plan, offered.now, by)
+    made = await _rows(conn, plan, offered.now)
+    fresh: list[T] = []
+    if made:
+        show = partial(_show, plan, made, offered, view, fresh)
+        await _store(conn, made, offered.now, by=by, meanwhile=show)
     stored = plan.stored
     found = await jobs.by_ids(conn, stored) if stored else {}
     if len(found) < len(stored):
         # The job that has a dedupe key was pruned while we looked.
         raise Moved
-    return _answers(plan, made, found, offered)
-
-
-async def _plan(conn: Connection, specs: Sequence[JobSpec]) -> _Plan:
-    keys = {spec.dedupe_key for spec in specs if spec.dedupe_key is not None}
-    known = await jobs.by_dedupe_keys(conn, keys) if keys else {}
-    ids: list[JobId] = []
-    is_new: list[bool] = []
-    for spec in specs:
-        job_id = None if spec.dedupe_key is None else known.get(spec.dedupe_key)
-        is_new.append(job_id is None)
-        if job_id is None:
-            job_id = JobId(new_id())
-            if spec.dedupe_key is not None:
-                known[spec.dedupe_key] = job_id
-        ids.append(job_id)
-    by_ref = {
-        spec.ref: job_id for spec, job_id in zip(specs, ids, strict=True) if spec.ref is not None
-    }
-    slots = [
-        _New(id=job_id, spec=spec, parents=_parents(spec, by_ref)) if new else job_id
-        for spec, job_id, new in zip(specs, ids, is_new, strict=True)
+    if made and len(made) == len(plan.slots):
+        return Shown(answers=tuple(fresh), any_new=True, all_new=True)
+    found.update(
+        (job.id, as_inserted(job, offered.now)) for job in made if job.spec.dedupe_key is not None
+    )
+    in_order = iter(fresh)
+    answers = [
+        next(in_order) if isinstance(slot, Newcomer) else view.stored(found[slot])
+        for slot in plan.slots
     ]
-    return _Plan(slots=slots, new=[slot for slot in slots if isinstance(slot, _New)])
+    return Shown(answers=tuple(answers), any_new=bool(made), all_new=False)
 
 
-def _parents(spec: JobSpec, by_ref: Mapping[str, JobId]) -> frozenset[JobId]:
-    if not (spec.depends_on or spec.depends_on_refs):
-        return frozenset()
-    return frozenset(spec.depends_on) | {by_ref[ref] for ref in spec.depends_on_refs}
-
-
-async def _insert(conn: Connection, plan: _Plan, now: datetime, by: Principal) -> list[JobRecord]:
-    """Insert what is new; returns the jobs as they were made, in their order."""
+async def _rows(conn: Connection, plan: Plan, now: datetime) -> list[NewJob]:
+    """Find the class and the place of each job that is new."""
     if not plan.new:
         return []
-    class_ids = await classes.intern(conn, {new.spec.job_class for new in plan.new})
+    # Jobs of one batch share the objects of their classes: hashing each is dear, comparing is not.
+    by_object = {id(new.spec.job_class): new.spec.job_class for new in plan.new}
+    class_ids = await classes.intern(conn, set(by_object.values()))
+    id_of = {key: class_ids[job_class] for key, job_class in by_object.items()}
     places = await _places(conn, plan, now)
-    rows = [
+    return [
         NewJob(
-            id=new.id,
-            class_id=class_ids[new.spec.job_class],
-            spec=new.spec,
-            state=place.state,
-            parents_left=place.parents_left,
-            cancelled_by_parent=place.because_of,
+            new.id,
+            id_of[id(new.spec.job_class)],
+            new.spec,
+            new.parents,
+            place.state,
+            place.parents_left,
+            place.because_of,
         )
         for new, place in zip(plan.new, places, strict=True)
     ]
-    if await jobs.insert(conn, rows, now) < len(rows):
+
+
+async def _store(
+    conn: Connection,
+    made: Sequence[NewJob],
+    now: datetime,
+    *,
+    by: Principal,
+    meanwhile: Callable[[], None],
+) -> None:
+    """Insert jobs, and tell whom it concerns; their rows say themselves who submitted them."""
+    if await insert(conn, made, now, by=by.name, meanwhile=meanwhile) < len(made):
         raise Moved
-    waits = [(new.id, parent) for new in plan.new for parent in new.parents]
+    waits = [(job.id, parent) for job in made for parent in job.depends_on]
     if waits:
         await dependencies.add(conn, waits)
-    await events.record(conn, _history(rows, by))
-    await wake(conn, _ready_classes(rows))
-    return [
-        jobs.as_inserted(row, new.parents, now) for row, new in zip(rows, plan.new, strict=True)
-    ]
+    await events.record(conn, _cancelled(made))
+    await wake(conn, _ready_classes(made))
 
 
-async def _places(conn: Connection, plan: _Plan, now: datetime) -> list[Place]:
+async def _places(conn: Connection, plan: Plan, now: datetime) -> list[Place]:
     if not plan.entangled:
         states = await _lock_parents(conn, {each for new in plan.new for each in new.parents})
         # Most wait for nothing, and so have the same place.
@@ -205,7 +226,7 @@ async def _places(conn: Connection, plan: _Plan, now: datetime) -> list[Place]:
     return [placed[new.id] for new in plan.new]
 
 
-def _place(new: _New, states: Mapping[JobId, JobState], now: datetime) -> Place:
+def _place(new: Newcomer, states: Mapping[JobId, JobState], now: datetime) -> Place:
     return place(
         {parent: states[parent] for parent in new.parents},
         if_parent_fails=new.spec.if_parent_fails,
@@ -225,9 +246,8 @@ async def _lock_parents(conn: Connection, ids: set[JobId]) -> dict[JobId, JobSta
     return states
 
 
-def _history(made: Sequence[NewJob], by: Principal) -> list[NewEvent]:
-    submitted = [NewEvent(job_id=job.id, event=SUBMIT, by=by.name) for job in made]
-    cancelled = [
+def _cancelled(made: Sequence[NewJob]) -> list[NewEvent]:
+    return [
         NewEvent(
             job_id=job.id,
             event=Event.PARENT_FAILED,
@@ -236,50 +256,32 @@ def _history(made: Sequence[NewJob], by: Principal) -> list[NewEvent]:
         for job in made
         if job.cancelled_by_parent is not None
     ]
-    return submitted + cancelled
 
 
-def _ready_classes(new: Sequence[NewJob]) -> set[ClassId]:
-    return {job.class_id for job in new if job.state is JobState.READY}
+def _ready_classes(made: Sequence[NewJob]) -> set[ClassId]:
+    return {job.class_id for job in made if job.state is JobState.READY}
 
 
-def _answers(
-    plan: _Plan, made: Sequence[JobRecord], found: Mapping[JobId, JobRecord], offered: Offers
-) -> tuple[Submitted, ...]:
-    said: dict[JobClass, tuple[str, ...]] = {}
-    by_id = {**found, **{job.id: job for job in made if job.dedupe_key is not None}}
-    in_order = iter(made)
-    answers: list[Submitted] = []
-    for slot in plan.slots:
-        if not isinstance(slot, _New):
-            answers.append(Submitted(job=by_id[slot], created=False))
+def _show(
+    plan: Plan, made: Sequence[NewJob], offered: Offers, view: View[T], shown: list[T]
+) -> None:
+    """Show the jobs that are made; jobs of a class are warned of alike."""
+    said: dict[ClassId, tuple[str, ...]] = {}
+    now = offered.now
+    for job in made:
+        if job.state is JobState.CANCELLED:
+            shown.append(view.new(job, now, ()))
             continue
-        job = next(in_order)
-        warnings: tuple[str, ...] = ()
-        if job.state is not JobState.CANCELLED:
-            if job.job_class not in said:
-                said[job.job_class] = warnings_for(job.job_class, offered.factories, offered.now)
-            warnings = said[job.job_class]
-        answers.append(Submitted(job=job, created=True, warnings=warnings))
-    return tuple(answers)
+        warnings = said.get(job.class_id)
+        if warnings is None:
+            warnings = warnings_for(job.spec.job_class, offered.factories, now)
+            said[job.class_id] = warnings
+        shown.append(view.new(job, now, warnings))
+    if len(made) == len(plan.slots):
+        view.all_new(shown)
 
 
-def _check_refs(specs: Sequence[JobSpec]) -> None:
-    if len(specs) > BATCH_MAX:
-        detail = f"A batch has at most {BATCH_MAX} jobs; this one has {len(specs)}."
-        raise Invalid(detail, errors=[{"field": "jobs", "message": detail}])
-    counted = Counter(spec.ref for spec in specs if spec.ref is not None)
-    twice = sorted(ref for ref, count in counted.items() if count > 1)
-    if twice:
-        detail = f"More than one job has the ref {', '.join(twice)}."
-        raise Invalid(detail, errors=[{"field": "ref", "message": detail}])
-    unknown = sorted({ref for spec in specs for ref in spec.depends_on_refs} - counted.keys())
-    if unknown:
-        detail = f"No job of this request has the ref {', '.join(unknown)}."
-        raise UnknownDependency(detail, unknown=[*unknown])
-
-
-def _check_ring(parents: Mapping[JobId, frozenset[JobId]], new: Mapping[JobId, _New]) -> None:
+def _check_ring(parents: Mapping[JobId, frozenset[JobId]], new: Mapping[JobId, Newcomer]) -> None:
     ring = find_ring({job_id: sorted(each) for job_id, each in parents.items()})
     if ring is not None:
         names = [new[job_id].spec.ref or str(job_id) for job_id in ring]

@@ -1,8 +1,7 @@
-"""Jobs as people ask for them and read them: inserted, read whole, and edited."""
+"""Jobs as people read and change them: read whole, found by their keys, and edited."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import asyncpg
 
@@ -13,7 +12,6 @@ from app.fleet import (
     IfParentFails,
     JobId,
     JobRecord,
-    JobSpec,
     JobState,
     JsonObject,
     Standing,
@@ -22,18 +20,6 @@ from app.store import classes
 from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
-    """A job to insert, with the place that its parents and its time give it."""
-
-    id: JobId
-    class_id: ClassId
-    spec: JobSpec
-    state: JobState
-    parents_left: int
-    cancelled_by_parent: JobId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,116 +46,6 @@ async def by_dedupe_keys(conn: Connection, keys: Iterable[str]) -> dict[str, Job
     """Find the jobs that have these dedupe keys."""
     rows = await conn.fetch(sql("job_by_dedupe_key"), list(keys))
     return {row["dedupe_key"]: JobId(row["id"]) for row in rows}
-
-
-async def insert(conn: Connection, jobs: Sequence[NewJob], now: datetime) -> int:
-    """Insert jobs: those with a dedupe key in one statement, the others as a copy, which is faster.
-
-    Args:
-        conn: the caller's transaction.
-        jobs: what to insert.
-        now: the time of that transaction.
-
-    Returns:
-        How many were inserted. One is missing if its dedupe key belongs to another job, which may
-        have been inserted meanwhile, or if its class was pruned meanwhile.
-
-    Raises:
-        Moved: the class of one without a key was pruned meanwhile.
-    """
-    keyed = [job for job in jobs if job.spec.dedupe_key is not None]
-    others = [job for job in jobs if job.spec.dedupe_key is None]
-    if others:
-        try:
-            await conn.copy_records_to_table(
-                "job", records=[_columns(job, now) for job in others], columns=_COPIED
-            )
-        except asyncpg.ForeignKeyViolationError as error:
-            raise Moved from error
-    return len(others) + (await _insert_keyed(conn, keyed) if keyed else 0)
-
-
-async def _insert_keyed(conn: Connection, jobs: Sequence[NewJob]) -> int:
-    rows = await conn.fetch(
-        sql("job_insert"),
-        [job.id for job in jobs],
-        [job.class_id for job in jobs],
-        [job.state for job in jobs],
-        [job.spec.kind for job in jobs],
-        [job.spec.repo for job in jobs],
-        [job.spec.payload for job in jobs],
-        [dict(job.spec.labels) for job in jobs],
-        [job.spec.if_parent_fails for job in jobs],
-        [job.spec.run_after for job in jobs],
-        [job.spec.timeout_s for job in jobs],
-        [job.spec.attempts_max for job in jobs],
-        [job.spec.dedupe_key for job in jobs],
-        [job.parents_left for job in jobs],
-        [job.cancelled_by_parent for job in jobs],
-    )
-    return len(rows)
-
-
-_COPIED = (
-    *("id", "class_id", "state", "kind", "repo", "payload", "labels", "if_parent_fails"),
-    *("run_after", "timeout_s", "attempts_max", "parents_left", "cancelled_by_parent"),
-    *("wake_at", "finished_at"),
-)
-
-
-def _columns(job: NewJob, now: datetime) -> tuple[object, ...]:
-    spec = job.spec
-    return (
-        job.id,
-        job.class_id,
-        job.state,
-        spec.kind,
-        spec.repo,
-        spec.payload,
-        spec.labels,
-        spec.if_parent_fails,
-        spec.run_after,
-        spec.timeout_s,
-        spec.attempts_max,
-        job.parents_left,
-        job.cancelled_by_parent,
-        spec.run_after if job.state is JobState.SCHEDULED else None,
-        now if job.state is JobState.CANCELLED else None,
-    )
-
-
-def as_inserted(job: NewJob, depends_on: Iterable[JobId], now: datetime) -> JobRecord:
-    """Return a job as it would be read in the transaction that inserted it, begun at ``now``."""
-    spec = job.spec
-    return JobRecord(
-        id=job.id,
-        version=1,
-        kind=spec.kind,
-        state=job.state,
-        job_class=spec.job_class,
-        repo=spec.repo,
-        payload=spec.payload,
-        labels=spec.labels,
-        depends_on=tuple(sorted(depends_on)),
-        if_parent_fails=spec.if_parent_fails,
-        run_after=None if spec.run_after is None else spec.run_after.astimezone(UTC),
-        timeout_s=spec.timeout_s,
-        attempts=0,
-        attempts_max=spec.attempts_max,
-        dedupe_key=spec.dedupe_key,
-        hold=None,
-        factory_id=None,
-        fence=0,
-        fence_open=False,
-        claimed_at=None,
-        lease_expires_at=None,
-        cancel_requested=False,
-        result=None,
-        error=None,
-        created_at=now,
-        updated_at=now,
-        finished_at=now if job.state is JobState.CANCELLED else None,
-    )
 
 
 async def edit(conn: Connection, job_id: JobId, *, version: int, content: Content) -> bool:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app.coordinator.prospects import warnings_for
+from app.coordinator.reads import job_events
 from app.coordinator.submit import Submitted, submit
 from app.errors import DependencyCycle, UnknownDependency
 from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobSpec, JobState
@@ -97,11 +98,9 @@ async def test_a_job_cancelled_at_once_says_because_of_whom(db: Database) -> Non
     child = await put(db, depends_on=(parent.id,))
     async with db.connection() as conn:
         blamed = await conn.fetchval("select cancelled_by_parent from job where id = $1", child.id)
-        told = await conn.fetch(
-            'select event, "by", detail from job_event where job_id = $1 order by id', child.id
-        )
+    told = (await job_events(db, child.id, None, 10)).items
     assert blamed == parent.id
-    assert [tuple(row) for row in told] == [
+    assert [(each.event, each.by, each.detail) for each in told] == [
         ("submit", "cli", {}),
         ("parent_failed", None, {"parent": str(parent.id)}),
     ]

@@ -10,6 +10,7 @@ from app.coordinator.claim import Claim, Want
 from app.coordinator.finish import LeaseRef
 from app.fleet import FactoryId, JobId
 from app.runtime.ids import new_id
+from app.store.history import read as history_read
 from app.store.session import Connection, Database
 
 
@@ -51,10 +52,10 @@ async def row_of(db: Database, job_id: JobId) -> dict[str, Any]:
 
 
 async def history(db: Database, job_id: JobId) -> list[str]:
-    """List a job's events by name, the oldest first."""
+    """List a job's events by name, the oldest first; claims are no events."""
     async with db.connection() as conn:
-        rows = await conn.fetch("select event from job_event where job_id = $1 order by id", job_id)
-    return [row["event"] for row in rows]
+        told = await history_read(conn, job_id, after=None, limit=100)
+    return [each.event for each in told if each.event != "claimed"]
 
 
 async def last_event(db: Database, job_id: JobId) -> dict[str, Any]:

@@ -14,13 +14,14 @@ with wanted as materialized (
 )
 insert into job (
     id, class_id, state, kind, repo, payload, labels, if_parent_fails, run_after, timeout_s,
-    attempts_max, dedupe_key, parents_left, cancelled_by_parent, wake_at, finished_at
+    attempts_max, dedupe_key, parents_left, cancelled_by_parent, wake_at, finished_at, submitted_by
 )
 select
     id, class_id, state, kind, repo, payload, labels, if_parent_fails, run_after, timeout_s,
     attempts_max, dedupe_key, parents_left, cancelled_by_parent,
     case when state = 'scheduled' then run_after end,
-    case when state = 'cancelled' then now() end
+    case when state = 'cancelled' then now() end,
+    $15
 from wanted
 order by dedupe_key, id
 on conflict (dedupe_key) where dedupe_key is not null do nothing

@@ -29,14 +29,14 @@ job, which is why :class:`Weights` are never negative.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from app.eligibility import may_ever_take
 from app.fleet import ClassId, Context, FactoryId, Job, JobClass, JobId
 from app.scheduler import Pick, Seeker, open_seekers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(NamedTuple):
     """The ready jobs of a class, or (``repo`` set) those of them in one repo, oldest first."""
 
     class_id: ClassId
@@ -79,6 +79,24 @@ def classes_needed(
         if warm:
             needed[class_id] = frozenset().union(*warm)
     return needed
+
+
+def groups_needed(
+    classes: Mapping[ClassId, JobClass],
+    offered: frozenset[str],
+    warm_repos: frozenset[str],
+    factory_id: FactoryId | None,
+) -> frozenset[Group]:
+    """Name the groups of :func:`classes_needed` for one factory, whether locks are held or not.
+
+    Without an id it stands for any factory that no class excludes.
+    """
+    able = [
+        class_id
+        for class_id, job_class in classes.items()
+        if job_class.required <= offered and factory_id not in job_class.excluded
+    ]
+    return frozenset(Group(each, repo) for each in able for repo in (None, *warm_repos))
 
 
 def run_out(

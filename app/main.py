@@ -6,7 +6,7 @@ reverse order. Nothing is made at import.
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,7 +18,6 @@ from app.api.application import application
 from app.api.deps import Services
 from app.api.metrics import Metrics
 from app.coordinator.board import Rules
-from app.coordinator.claim import Claim, Want, serve
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.expire import LeaseReport, sweep
 from app.coordinator.explain_workflows import WorkflowsExplained, explain_workflows
@@ -30,7 +29,6 @@ from app.coordinator.tick_repos import tick_repos
 from app.coordinator.tick_workflows import tick_workflows
 from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
-from app.fleet import FactoryId
 from app.forge.github import GitHub
 from app.forge.github_api import AppKey
 from app.loops.every import Every
@@ -38,13 +36,12 @@ from app.runtime.clock import now_utc
 from app.runtime.ids import chance, new_id
 from app.runtime.settings import Settings
 from app.store.listener import Listener
-from app.store.session import Connection, Database, Limits
+from app.store.session import Database, Limits
 from app.workflow import WorkflowId
 
 _LOG = getLogger(__name__)
 
 _RESTART_AFTER_S = 1.0
-_YOUNG_MAX = 20_000
 _YOUNG_MAX = 20_000
 
 _HOT_SHARE = 3
@@ -86,9 +83,6 @@ def create_app(settings: Settings) -> FastAPI:
             # A large request makes tens of thousands of values that all live until its answer:
             # looking through them again and again took a tenth of its time.
             gc.set_threshold(_YOUNG_MAX)
-            # A large request makes tens of thousands of values that all live until its answer:
-            # looking through them again and again took a tenth of its time.
-            gc.set_threshold(_YOUNG_MAX)
             yield
 
     return application(lifespan)
@@ -108,7 +102,7 @@ def _limits(settings: Settings) -> tuple[Limits, Limits]:
     """Share the connections out: for whatever is asked, and for claims and reports alone."""
     hot = max(1, settings.database_pool_size // _HOT_SHARE)
     common = Limits(
-        size=max(1, settings.database_pool_size - hot),
+        size=settings.database_pool_size - hot,
         timeout_s=settings.database_pool_timeout_s,
         statement_timeout_s=settings.database_statement_timeout_s,
         statement_cache=settings.database_statement_cache,
@@ -118,14 +112,6 @@ def _limits(settings: Settings) -> tuple[Limits, Limits]:
 
 def _services(db: Database, hot: Database, settings: Settings, forge: GitHub | None) -> Services:
     desk = ClaimDesk(db=hot, new_id=new_id, chance=chance)
-
-    async def take(
-        conn: Connection, most: Mapping[FactoryId, int]
-    ) -> dict[FactoryId, Sequence[Claim]]:
-        wants = [Want(factory_id=each, max_jobs=count) for each, count in most.items()]
-        served = await serve(conn, desk.catalog, wants, new_id=new_id)
-        return {each: one.claims for each, one in served.items()}
-
     metrics = Metrics()
     metrics.waiting.set_function(lambda: len(desk.waiting()))
 
@@ -142,7 +128,7 @@ def _services(db: Database, hot: Database, settings: Settings, forge: GitHub | N
         db=db,
         doorman=Doorman(db),
         desk=desk,
-        reports=Reports(hot, take),
+        reports=Reports(hot, desk),
         sweep=sweep_leases,
         pulses=PulseBook(desk.waiting),
         tick_workflows=workflows.tick,

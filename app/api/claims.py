@@ -16,7 +16,7 @@ from app.api.calls import Call, Hot, Reply, written
 from app.api.deps import OnlyFactory, Tools, own
 from app.api.document import Responses, headers_of, refusals
 from app.api.routing import CheckedRoute
-from app.coordinator.desk import Answer, ClaimRequest, Nothing
+from app.coordinator.waiting import Answer, ClaimRequest, Nothing
 from app.errors import ClaimKeySpent, NotFound
 from app.life import LEASE_S_DEFAULT
 from app.wire import claims as wire

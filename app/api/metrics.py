@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
-from app.coordinator.desk import Answer, Nothing
 from app.coordinator.pending import PendingCounts
+from app.coordinator.waiting import Answer, Nothing
 from app.fleet import JsonObject
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -1,13 +1,24 @@
-"""The classes this process knows: immutable, so that each is read once; and how fast they drain."""
+"""What one process remembers from claim to claim: job classes, who may take which, how fast.
+
+Classes are immutable, so that each is read once. Everything else here is a guess, which costs or
+saves a round trip and never decides anything.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final, TypeAlias
 
-from app.fleet import ClassId, JobClass
-from app.heads import Group, Heads
+from app.fleet import ClassId, Factory, FactoryId, JobClass
+from app.heads import Group, Heads, groups_needed
 from app.scheduler import Pick
 from app.store import claims
+from app.store.claims import NewClasses
 from app.store.session import Connection
+
+_PROFILES_MAX: Final = 512
+_FACTORIES_MAX: Final = 50_000
+
+_Profile: TypeAlias = tuple[frozenset[str], frozenset[str], FactoryId | None]
 
 
 class Catalog:
@@ -19,19 +30,51 @@ class Catalog:
     def __init__(self) -> None:
         """Know nothing yet; the first refresh reads everything."""
         self.classes: dict[ClassId, JobClass] = {}
-        self._horizon = 0
+        self.horizon = 0
+        self._excluded: frozenset[FactoryId] = frozenset()
+        self._by_lock: dict[str, list[JobClass]] = {}
+        self._groups: dict[_Profile, frozenset[Group]] = {}
+        self._last_profile: dict[FactoryId, _Profile] = {}
         self._drained: Counter[Group] = Counter()
 
     async def refresh(self, conn: Connection) -> None:
         """Read what was made since the last time."""
-        new = await claims.new_classes(conn, self._horizon)
-        self.classes.update(new.classes)
-        self._horizon = new.horizon
+        self.learn(await claims.new_classes(conn, self.horizon))
+
+    def learn(self, new: NewClasses) -> None:
+        """Take over what was read of classes, and until when."""
+        self.horizon = new.horizon
+        # A class that is read twice, as it was being committed, is no news.
+        news = {each: new.classes[each] for each in new.classes.keys() - self.classes.keys()}
+        if not news:
+            return
+        # Not changed in place: others may be reading it in a thread.
+        self.classes = {**self.classes, **news}
+        self._groups.clear()
+        for each in news.values():
+            self._excluded |= each.excluded
+            if each.lock is not None:
+                self._by_lock.setdefault(each.lock, []).append(each)
+
+    def with_lock(self, name: str) -> list[JobClass]:
+        """List the classes that take a lock."""
+        return self._by_lock.get(name, [])
+
+    def needed(self, factories: Iterable[Factory]) -> frozenset[Group]:
+        """Name the groups whose heads are needed to decide what these factories get."""
+        profiles = {self._profile(factory) for factory in factories}
+        return frozenset().union(*(self._needed(profile) for profile in profiles))
+
+    def expected(self, ids: Iterable[FactoryId]) -> frozenset[Group]:
+        """Name the groups that will be needed, if the factories are as they last were."""
+        last = self._last_profile
+        profiles = {last[each] for each in ids if each in last}
+        return frozenset().union(*(self._needed(profile) for profile in profiles))
 
     def depth(self, group: Group, most: int) -> int:
         """Guess how many heads of a group a batch of ``most`` picks will use, and one to spare.
 
-        A guess costs or saves a round trip, never an exact answer. A lock is used once.
+        A lock is used once.
         """
         if self.classes[group.class_id].lock is not None:
             return 1
@@ -41,5 +84,25 @@ class Catalog:
         """Remember how many heads of each group the last batch used."""
         used = {pick.job.id for pick in picks}
         self._drained = Counter(
-            {heads.group: sum(job.id in used for job in heads.jobs) for heads in supply}
+            {
+                heads.group: count
+                for heads in supply
+                if (count := sum(job.id in used for job in heads.jobs))
+            }
         )
+
+    def _profile(self, factory: Factory) -> _Profile:
+        named = factory.id if factory.id in self._excluded else None
+        profile = (factory.offered, factory.warm_repos, named)
+        if len(self._last_profile) > _FACTORIES_MAX:
+            self._last_profile.clear()
+        self._last_profile[factory.id] = profile
+        return profile
+
+    def _needed(self, profile: _Profile) -> frozenset[Group]:
+        found = self._groups.get(profile)
+        if found is None:
+            if len(self._groups) > _PROFILES_MAX:
+                self._groups.clear()
+            found = self._groups[profile] = groups_needed(self.classes, *profile)
+        return found

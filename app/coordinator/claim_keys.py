@@ -18,17 +18,17 @@ from app.store.session import Connection
 
 async def repeats(
     conn: Connection, wants: Sequence[Want]
-) -> dict[FactoryId, tuple[Claim, ...] | ClaimKeySpent]:
+) -> dict[tuple[FactoryId, str | None], tuple[Claim, ...] | ClaimKeySpent]:
     """Answer those wants whose key was used before; the others are left out."""
     pairs = [(want.factory_id, want.key) for want in wants if want.key is not None]
     if not pairs:
         return {}
     used = await claims.keys(conn, pairs)
-    answers: dict[FactoryId, tuple[Claim, ...] | ClaimKeySpent] = {}
+    answers: dict[tuple[FactoryId, str | None], tuple[Claim, ...] | ClaimKeySpent] = {}
     for (factory_id, key), held in used.items():
         current = await still_current(conn, factory_id, held)
         detail = "Every lease that the claim with this key got is over; claim with a new key."
-        answers[factory_id] = current or ClaimKeySpent(detail, idempotency_key=key)
+        answers[factory_id, key] = current or ClaimKeySpent(detail, idempotency_key=key)
     return answers
 
 

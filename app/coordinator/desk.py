@@ -15,22 +15,20 @@ committed, its idempotency key brings it back, and failing that it expires.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from app.backlog import Backlog, counted_reasons
 from app.coordinator import claim_keys
 from app.coordinator.catalog import Catalog
-from app.coordinator.claim import Claim, Served, Want, serve
-from app.eligibility import Reason
+from app.coordinator.claim import Served, serve
+from app.coordinator.waiting import Answer, ClaimRequest, Nothing, Waiter, whom
 from app.errors import NotFound, Refusal, Unavailable
-from app.fleet import ClassId, Context, Factory, FactoryId, JobClass
-from app.scheduler import factory_rejections, pair_rejections
+from app.fleet import Context, Factory, FactoryId
+from app.scheduler import factory_rejections
 from app.store import backlogs
 from app.store.session import Connection, Database
-from app.store.wake import ANY
+from app.store.wake import await_seats
 
 SLOW_POLL_S = 10.0
 SLOW_POLL_MAX = 256
@@ -39,57 +37,6 @@ RETRY_AFTER_JITTER_S = 4
 """An empty answer asks its factory back after this many seconds, and up to so many more."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimRequest:
-    """``POST /claim``: up to ``max_jobs`` jobs, waiting up to ``wait_s`` for the first."""
-
-    factory_id: FactoryId
-    max_jobs: int = 1
-    wait_s: float = 0
-    lease_s: int = 60
-    key: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nothing:
-    """There is nothing for this factory now: how many jobs each reason keeps from it."""
-
-    reasons: Mapping[Reason, int]
-    retry_after_s: int
-
-
-Answer: TypeAlias = tuple[Claim, ...] | Nothing
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class _Waiter:
-    request: ClaimRequest
-    answer: asyncio.Future[Answer]
-    deadline: float
-    parked: bool = False
-    looked_at: float = 0.0
-    factory: Factory | None = None
-    ctx: Context | None = None
-
-    @property
-    def want(self) -> Want:
-        asked = self.request
-        return Want(
-            factory_id=asked.factory_id,
-            max_jobs=asked.max_jobs,
-            lease_s=asked.lease_s,
-            key=asked.key,
-        )
-
-    def settle(self, answer: Answer) -> None:
-        if not self.answer.done():
-            self.answer.set_result(answer)
-
-    def refuse(self, error: Exception) -> None:
-        if not self.answer.done():
-            self.answer.set_exception(error)
 
 
 class ClaimDesk:
@@ -109,7 +56,7 @@ class ClaimDesk:
         self._db = db
         self._new_id = new_id
         self._chance = chance
-        self._waiters: list[_Waiter] = []
+        self._waiters: list[Waiter] = []
         self._due = asyncio.Event()
         self.idle = asyncio.Event()
         """Set while nobody is due: everybody who waits is parked."""
@@ -128,7 +75,7 @@ class ClaimDesk:
         if self._closed:
             raise _closing()
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(
+        waiter = Waiter(
             request=request, answer=loop.create_future(), deadline=loop.time() + request.wait_s
         )
         self._waiters.append(waiter)
@@ -146,13 +93,11 @@ class ClaimDesk:
         return frozenset(waiter.request.factory_id for waiter in self._waiters)
 
     def heard(self, payload: str) -> None:
-        """Take a wake-up call: the id of a class with a new ready job, or ``ANY``."""
+        """Take a wake-up call (:mod:`app.store.wake`): those whom it may concern look again."""
         self._generation += 1
-        job_class = None
-        if payload != ANY and payload.isdecimal():
-            job_class = self.catalog.classes.get(ClassId(int(payload)))
+        concerned = whom(payload, self.catalog)
         for waiter in self._waiters:
-            if waiter.parked and _concerns(waiter, job_class):
+            if waiter.parked and concerned(waiter):
                 self._unpark(waiter)
 
     async def run(self) -> None:
@@ -175,15 +120,22 @@ class ClaimDesk:
         for waiter in list(self._waiters):
             waiter.refuse(_closing())
 
-    def _next_batch(self) -> list[_Waiter]:
-        """Pick those who are due, one request per factory: its seats are counted once."""
-        batch: dict[FactoryId, _Waiter] = {}
+    def _next_batch(self) -> list[Waiter]:
+        """Pick those who are due; of a claim and its repeat, only the one that came first."""
+        batch: list[Waiter] = []
+        keys: set[tuple[FactoryId, str]] = set()
         for waiter in self._waiters:
-            if not waiter.parked and not waiter.answer.done():
-                batch.setdefault(waiter.request.factory_id, waiter)
-        return list(batch.values())
+            if waiter.parked or waiter.answer.done():
+                continue
+            if (key := waiter.request.key) is not None:
+                named = (waiter.request.factory_id, key)
+                if named in keys:
+                    continue
+                keys.add(named)
+            batch.append(waiter)
+        return batch
 
-    async def _serve(self, batch: Sequence[_Waiter]) -> None:
+    async def _serve(self, batch: Sequence[Waiter]) -> None:
         """Serve a batch; if it fails by a fault of ours, one by one, so that one spoils none."""
         try:
             await self._serve_together(batch)
@@ -198,38 +150,56 @@ class ClaimDesk:
             for waiter in batch:
                 await self._serve([waiter])
 
-    async def _serve_together(self, batch: Sequence[_Waiter]) -> None:
+    async def _serve_together(self, batch: Sequence[Waiter]) -> None:
         generation = self._generation
         async with self._db.connection() as conn:
-            fresh = await self._answer_repeats(conn, batch)
-            served = await serve(
-                conn, self.catalog, [waiter.want for waiter in fresh], new_id=self._new_id
-            )
-            for waiter in fresh:
-                if claims := served[waiter.request.factory_id].claims:
-                    waiter.settle(tuple(claims))
-            await self._answer_repeats(conn, _with_used_keys(fresh, served))
-            empty = [waiter for waiter in fresh if not waiter.answer.done()]
+            wants = [waiter.want for waiter in batch]
+            served = await serve(conn, self.catalog, wants, new_id=self._new_id)
+            empty: list[tuple[Waiter, Served]] = []
+            for waiter, one in zip(batch, served, strict=True):
+                if one.claims:
+                    waiter.settle(tuple(one.claims))
+                else:
+                    empty.append((waiter, one))
+            await self._answer_repeats(conn, [waiter for waiter, _ in empty])
+            empty = [(waiter, one) for waiter, one in empty if not waiter.answer.done()]
             if empty:
                 self._backlog = await backlogs.read(conn)
-        for waiter in empty:
-            self._conclude_empty(waiter, served[waiter.request.factory_id], generation)
+            opened = await self._opened_meanwhile(conn, empty)
+        for waiter, one in empty:
+            self._conclude_empty(waiter, one, generation)
+            if waiter.parked and waiter.request.factory_id in opened:
+                self._unpark(waiter)
 
-    async def _answer_repeats(self, conn: Connection, batch: Sequence[_Waiter]) -> list[_Waiter]:
-        """Answer those whose key was used before; returns the others."""
+    async def _opened_meanwhile(
+        self, conn: Connection, empty: Iterable[tuple[Waiter, Served]]
+    ) -> frozenset[FactoryId]:
+        """Have those called who wait for a seat of theirs; names those who have one by now."""
+        now = asyncio.get_running_loop().time()
+        full = frozenset(
+            one.want.factory_id
+            for waiter, one in empty
+            if one.factory is not None and not one.factory.seats_free and waiter.deadline > now
+        )
+        return full - await await_seats(conn, full) if full else full
+
+    async def _answer_repeats(self, conn: Connection, batch: Iterable[Waiter]) -> None:
+        """Answer those whose key was used before.
+
+        Whoever got something did not: the key is taken by the claim itself, or the claim fails.
+        """
         keyed = [waiter for waiter in batch if waiter.request.key is not None]
         answers = await claim_keys.repeats(conn, [waiter.want for waiter in keyed])
         for waiter in keyed:
-            match answers.get(waiter.request.factory_id):
+            match answers.get((waiter.request.factory_id, waiter.request.key)):
                 case None:
                     pass
                 case Refusal() as refusal:
                     waiter.refuse(refusal)
                 case claims:
                     waiter.settle(claims)
-        return [waiter for waiter in batch if not waiter.answer.done()]
 
-    def _conclude_empty(self, waiter: _Waiter, served: Served, generation: int) -> None:
+    def _conclude_empty(self, waiter: Waiter, served: Served, generation: int) -> None:
         if served.factory is None or served.now is None:
             detail = f"No factory is registered as {waiter.request.factory_id!r}."
             waiter.refuse(NotFound(detail, factory_id=waiter.request.factory_id))
@@ -246,19 +216,19 @@ class ClaimDesk:
             elif waiter.parked:
                 self._wake_when_cleared(waiter, waiter.factory, waiter.ctx)
 
-    def _wake_when_cleared(self, waiter: _Waiter, factory: Factory, ctx: Context) -> None:
+    def _wake_when_cleared(self, waiter: Waiter, factory: Factory, ctx: Context) -> None:
         """Set a timer for what the clock alone lifts: a pause's end, a cool-down, a quarantine."""
         ends = [each.clears_at for each in factory_rejections(factory, ctx) if each.clears_at]
         if ends:
             delay_s = (min(ends) - ctx.now).total_seconds()
             asyncio.get_running_loop().call_later(delay_s, self._unpark, waiter)
 
-    def _unpark(self, waiter: _Waiter) -> None:
+    def _unpark(self, waiter: Waiter) -> None:
         waiter.parked = False
         self._due.set()
         self.idle.clear()
 
-    def _time_is_up(self, waiter: _Waiter) -> None:
+    def _time_is_up(self, waiter: Waiter) -> None:
         """Answer who is parked from what is known; who is being served is answered by that."""
         if waiter.parked and waiter.factory is not None and waiter.ctx is not None:
             waiter.settle(self._nothing(waiter.factory, waiter.ctx))
@@ -281,17 +251,6 @@ class ClaimDesk:
             parked = [waiter for waiter in self._waiters if waiter.parked]
             for waiter in sorted(parked, key=lambda each: each.looked_at)[:SLOW_POLL_MAX]:
                 self._unpark(waiter)
-
-
-def _concerns(waiter: _Waiter, job_class: JobClass | None) -> bool:
-    """Whether a new job of this class (None: unknown, or anything) may be for this waiter."""
-    if job_class is None or waiter.factory is None:
-        return True
-    return not pair_rejections(job_class, waiter.factory)
-
-
-def _with_used_keys(batch: Iterable[_Waiter], served: Mapping[FactoryId, Served]) -> list[_Waiter]:
-    return [waiter for waiter in batch if served[waiter.request.factory_id].key_used]
 
 
 def _closing() -> Unavailable:

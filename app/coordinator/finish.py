@@ -145,7 +145,7 @@ async def _settle(
     decided = end.decide(reading.life, by, reading.now) if reading else None
     if reading is None or not isinstance(decided, Change):
         answers = await receipts.look_up(conn, factory_id, [ref], end.call)
-        return insist(answers[ref].outcome)
+        return insist(answers[ref])
     step = Step(
         reading=reading,
         change=decided,

@@ -42,17 +42,9 @@ class FinishOutcome:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
-    """The answer to a report that changed nothing, and what the first one claimed beside it."""
-
-    outcome: FinishOutcome
-    claimed: tuple[LeaseId, ...] = ()
-
-
 async def look_up(
     conn: Connection, factory_id: FactoryId, wanted: Sequence[LeaseId], call: Event
-) -> dict[LeaseId, Repeated]:
+) -> dict[LeaseId, FinishOutcome]:
     """Answer reports whose fences are not open to this factory."""
     if not wanted:
         return {}
@@ -65,7 +57,7 @@ async def look_up(
         if receipt is not None and _repeats(receipt, factory_id, call):
             answers[lease] = _first_answer(lease, receipt)
         else:
-            answers[lease] = Repeated(outcome=_refusal(lease, factory_id, reading))
+            answers[lease] = _refusal(lease, factory_id, reading)
     return answers
 
 
@@ -100,16 +92,13 @@ def _repeats(receipt: Receipt, factory_id: FactoryId, call: Event) -> bool:
     return receipt.factory_id == factory_id and judged.reason is Reason.ALREADY
 
 
-def _first_answer(lease: LeaseId, receipt: Receipt) -> Repeated:
-    return Repeated(
-        outcome=FinishOutcome(
-            job_id=lease.job_id,
-            outcome=settled_as(receipt.outcome),
-            state=receipt.state,
-            version=receipt.version,
-            replayed=True,
-        ),
-        claimed=receipt.claimed,
+def _first_answer(lease: LeaseId, receipt: Receipt) -> FinishOutcome:
+    return FinishOutcome(
+        job_id=lease.job_id,
+        outcome=settled_as(receipt.outcome),
+        state=receipt.state,
+        version=receipt.version,
+        replayed=True,
     )
 
 

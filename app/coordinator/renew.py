@@ -80,7 +80,7 @@ async def insist_on(db: Database, factory_id: FactoryId, answer: LeaseAnswer) ->
         ref = LeaseRef(job_id=answer.job_id, fence=answer.fence)
         async with db.connection() as conn:
             refused = await receipts.look_up(conn, factory_id, [ref], Event.RENEW)
-        receipts.insist(refused[ref].outcome)
+        receipts.insist(refused[ref])
     return answer
 
 

@@ -5,14 +5,18 @@ Completions are one line, heartbeats another, renewals a third; each is served b
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from app.coordinator import complete as completing
 from app.coordinator.combining import Combiner
-from app.coordinator.complete import Completion, Finished, Report, Take
+from app.coordinator.complete import Completion, Finished, Report, claim_key
+from app.coordinator.desk import ClaimDesk
 from app.coordinator.finish import LeaseRef
 from app.coordinator.heartbeat import Beat, Heard, HeartbeatAnswer, hear_all, registered
 from app.coordinator.receipts import insist
 from app.coordinator.renew import LeaseAnswer, Renewal, insist_on, renew_for_all
+from app.coordinator.waiting import ClaimRequest, Nothing
+from app.errors import Refusal
 from app.fleet import FactoryId
 from app.store.claims import LeaseId
 from app.store.session import Database
@@ -21,15 +25,15 @@ from app.store.session import Database
 class Reports:
     """Takes the reports of one process."""
 
-    def __init__(self, db: Database, take: Take) -> None:
+    def __init__(self, db: Database, desk: ClaimDesk) -> None:
         """Begin with none.
 
         Args:
             db: where they are written.
-            take: claims the next jobs of those who ask for them.
+            desk: where the next jobs are claimed for those who ask for them.
         """
         self._db = db
-        self._take = take
+        self._desk = desk
         self._completions = Combiner(self._complete, completing.touches)
         self._renewals = Combiner(self._renew, _renewed)
         self._heartbeats = Combiner(self._hear, _heard)
@@ -37,9 +41,13 @@ class Reports:
     async def complete(
         self, factory_id: FactoryId, completions: Sequence[Completion], claim_next: int = 0
     ) -> Finished:
-        """Complete leases of a factory, each on its own, and claim its next jobs."""
-        report = Report(factory_id=factory_id, completions=completions, claim_next=claim_next)
-        return await self._completions.ask(report)
+        """Complete leases of a factory, each on its own, and claim its next jobs.
+
+        Nothing is claimed by a report that neither completed anything nor repeats one that did.
+        """
+        report = Report(factory_id=factory_id, completions=completions)
+        finished = await self._completions.ask(report)
+        return await self._and_claim(report, finished, claim_next)
 
     async def complete_one(
         self, factory_id: FactoryId, completion: Completion, claim_next: int = 0
@@ -51,9 +59,23 @@ class Reports:
             Forbidden: the lease is another factory's.
             StaleFence: the fence is not open.
         """
-        finished = await self.complete(factory_id, [completion], claim_next)
+        report = Report(factory_id=factory_id, completions=[completion])
+        finished = await self._completions.ask(report)
         insist(finished.outcomes[0])
-        return finished
+        return await self._and_claim(report, finished, claim_next)
+
+    async def _and_claim(self, report: Report, finished: Finished, claim_next: int) -> Finished:
+        """Claim what is next; that there is nothing, for whatever reason, undoes no completion."""
+        if not claim_next or not finished.counts:
+            return finished
+        asked = ClaimRequest(
+            factory_id=report.factory_id, max_jobs=claim_next, key=claim_key(report)
+        )
+        try:
+            claims = await self._desk.claim(asked)
+        except Refusal:
+            return finished
+        return finished if isinstance(claims, Nothing) else replace(finished, claims=claims)
 
     async def renew(
         self, factory_id: FactoryId, ref: LeaseRef, lease_s: int | None = None
@@ -84,7 +106,7 @@ class Reports:
             await line.close()
 
     async def _complete(self, reports: Sequence[Report]) -> Sequence[Finished]:
-        return await completing.complete_all(self._db, self._take, reports)
+        return await completing.complete_all(self._db, reports)
 
     async def _renew(self, renewals: Sequence[Renewal]) -> Sequence[tuple[LeaseAnswer, ...]]:
         return await renew_for_all(self._db, renewals)

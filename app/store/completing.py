@@ -14,7 +14,7 @@ from app.fleet import FactoryId, JobId, Json
 from app.store.claims import LeaseId
 from app.store.session import Connection, Record
 from app.store.sql import sql
-from app.store.wake import ANY, CHANNEL
+from app.store.wake import CHANNEL, LOCK, SEAT
 
 _AGAIN_MAX: Final = 5
 """How often a completion may meet a class that was made while it waited."""
@@ -31,24 +31,23 @@ class Completing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """A lease that was completed; ``opens_seat``: its factory was full until now."""
+    """A lease that was completed."""
 
     lease: LeaseId
     factory_id: FactoryId
     version: int
     has_dependants: bool
-    frees_lock: bool
-    opens_seat: bool
-    event_id: int
 
 
 async def complete(conn: Connection, leases: Sequence[Completing]) -> dict[LeaseId, Completed]:
     """Complete leases, each on its own; one is missing from the answer if its fence is not open.
 
+    Who waits for a lock or a seat that is free by it is told when the transaction commits.
+
     Raises:
         LostRace: a job was moved from class to class as often as this was tried.
     """
-    done, _ = await _complete(conn, leases, channel=None)
+    done, _ = await _complete(conn, leases, childless=False)
     return done
 
 
@@ -57,8 +56,8 @@ async def complete_childless(
 ) -> tuple[dict[LeaseId, Completed], frozenset[LeaseId]]:
     """As :func:`complete`, in autocommit mode, but for jobs that others depend on.
 
-    One statement does it all: it wakes who waits for a lock or a seat, too. What has dependants is
-    left as it is, since they have to move in the same transaction.
+    One statement does it all. What has dependants is left as it is, since they have to move in the
+    same transaction.
 
     Returns:
         What was completed, and what was left because of its dependants.
@@ -66,11 +65,11 @@ async def complete_childless(
     Raises:
         LostRace: a job was moved from class to class as often as this was tried.
     """
-    return await _complete(conn, leases, channel=CHANNEL)
+    return await _complete(conn, leases, childless=True)
 
 
 async def _complete(
-    conn: Connection, leases: Sequence[Completing], *, channel: str | None
+    conn: Connection, leases: Sequence[Completing], *, childless: bool
 ) -> tuple[dict[LeaseId, Completed], frozenset[LeaseId]]:
     done: dict[LeaseId, Completed] = {}
     parents: set[LeaseId] = set()
@@ -83,8 +82,10 @@ async def _complete(
             [each.factory_id for each in left],
             # As text: in an array of JSON, a result that is a list would be taken for a dimension.
             [None if each.result is None else orjson.dumps(each.result).decode() for each in left],
-            channel,
-            ANY,
+            CHANNEL,
+            LOCK,
+            SEAT,
+            childless,
         )
         again = {_lease_id(row) for row in rows if row["outcome"] == "again"}
         parents.update(_lease_id(row) for row in rows if row["outcome"] == "parent")
@@ -102,9 +103,6 @@ def _completed(row: Record) -> Completed:
         factory_id=FactoryId(row["factory_id"]),
         version=row["version"],
         has_dependants=row["dependants"] > 0,
-        frees_lock=row["lock"] is not None,
-        opens_seat=row["seat_opened"],
-        event_id=row["event_id"],
     )
 
 

@@ -36,7 +36,9 @@ from app.store.sql import sql
 WARM_REPOS_MAX = 16
 """How many repos may be warm at a factory: declared ones first, then its newest successes."""
 
-_COUNTED = sorted(COUNTED)
+MEASURES = (sorted(COUNTED), DEGRADED_OUTCOMES_MAX, WARM_REPOS_MAX)
+"""What ``factory_read`` takes besides ids: outcomes that count, how many of them, how many repos.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ async def snapshot(conn: Connection, ids: Sequence[FactoryId] | None) -> Snapsho
         ids = await page(conn, after=None, limit=None)
     rows = await _read(conn, ids)
     read_at: datetime = rows[0]["now"] if rows else await now(conn)
-    return Snapshot(now=read_at, factories=tuple(_facts(row) for row in rows))
+    return Snapshot(now=read_at, factories=tuple(facts(row) for row in rows))
 
 
 async def now(conn: Connection) -> datetime:
@@ -85,13 +87,12 @@ async def page(conn: Connection, *, after: FactoryId | None, limit: int | None) 
 
 
 async def _read(conn: Connection, ids: Sequence[FactoryId]) -> list[Record]:
-    rows: list[Record] = await conn.fetch(
-        sql("factory_read"), ids, _COUNTED, DEGRADED_OUTCOMES_MAX, WARM_REPOS_MAX
-    )
+    rows: list[Record] = await conn.fetch(sql("factory_read"), ids, *MEASURES)
     return rows
 
 
-def _facts(row: Record) -> FactoryFacts:
+def facts(row: Record) -> FactoryFacts:
+    """Translate a row of ``factory_read``."""
     now: datetime = row["now"]
     return FactoryFacts(
         factory=Factory(

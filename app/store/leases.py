@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 from app.fleet import ClassId, FactoryId, JobId, JobState, Outcome
 from app.life import SETTLING, Change, Event, JobLife, LockAction, next_due_at
@@ -70,14 +69,13 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """How a factory closed a fence by a call of its own, and what it claimed in the same call."""
+    """How a factory closed a fence by a call of its own."""
 
     factory_id: FactoryId
     event: Event
     outcome: Outcome
     state: JobState
     version: int
-    claimed: tuple[LeaseId, ...]
 
 
 async def renew(
@@ -156,21 +154,9 @@ async def receipts(conn: Connection, leases: Sequence[LeaseId]) -> dict[LeaseId,
             outcome=Outcome(row["outcome"]),
             state=JobState(row["detail"]["state"]),
             version=row["detail"]["version"],
-            claimed=tuple(
-                LeaseId(job_id=JobId(UUID(each["job_id"])), fence=each["fence"])
-                for each in row["detail"].get("claims", ())
-            ),
         )
         for row in rows
     }
-
-
-async def note_claims(
-    conn: Connection, event_ids: Sequence[int], claimed: Sequence[LeaseId]
-) -> None:
-    """Write beside the completions of this transaction which leases were claimed with them."""
-    told = [{"job_id": str(lease.job_id), "fence": lease.fence} for lease in claimed]
-    await conn.execute(sql("lease_receipt_claims"), list(event_ids), told)
 
 
 def _lease_id(row: Record) -> LeaseId:

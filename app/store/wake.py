@@ -1,14 +1,26 @@
-"""The wake-up call: something may have become possible for a factory that waits."""
+"""The wake-up call: something may have become possible for a factory that waits.
+
+A call names what changed, so that only those look again whom it may concern: the id of a class with
+a new ready job, a lock that is free, a factory that has a seat again, or anything at all. Whoever
+does not understand a call takes it for the last. Completions, which are many, call from within
+their own statement.
+"""
 
 from collections.abc import Iterable
 
-from app.fleet import ClassId
+from app.fleet import ClassId, FactoryId
 from app.store.session import Connection
 from app.store.sql import sql
 
 CHANNEL = "fleet_wake"
 ANY = "*"
-"""The payload that says: whatever class it may be."""
+"""The payload that says: whatever class, and whatever factory it may be."""
+
+LOCK = "lock:"
+"""Before the name of a lock that is free."""
+
+SEAT = "seat:"
+"""Before the id of a factory that was full, with a claim waiting, and has a seat again."""
 
 
 async def wake(conn: Connection, class_ids: Iterable[ClassId] | None = None) -> None:
@@ -22,3 +34,13 @@ async def wake(conn: Connection, class_ids: Iterable[ClassId] | None = None) -> 
     payloads = [ANY] if class_ids is None else sorted({str(each) for each in class_ids})
     if payloads:
         await conn.execute(sql("wake"), CHANNEL, payloads)
+
+
+async def await_seats(conn: Connection, ids: Iterable[FactoryId]) -> frozenset[FactoryId]:
+    """Have those of these factories that are full be called when they have a seat again.
+
+    Returns:
+        Those that are still full; the others have a seat by now, and nobody will call.
+    """
+    rows = await conn.fetch(sql("seat_await"), list(ids))
+    return frozenset(FactoryId(row["factory_id"]) for row in rows)

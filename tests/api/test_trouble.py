@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import AsyncExitStack
 
 import asyncpg
 import httpx
@@ -29,11 +30,13 @@ async def test_a_fault_of_ours_is_logged_and_not_told(
 
 
 async def test_a_full_pool_is_our_overload(database_url: str) -> None:
-    small = {"database_pool_size": 2, "database_pool_timeout_s": 0.2}
+    small = {"database_pool_size": 3, "database_pool_timeout_s": 0.2}
     async with fleet_in_process(database_url, **small) as fleet:
         await fleet.submit()
         db = fleet.app.state.services.db
-        async with db.connection(), db.connection():
+        async with AsyncExitStack() as stack:
+            for _ in range(db.limits.size):
+                await stack.enter_async_context(db.connection())
             answers = await asyncio.gather(*(fleet.client.get("/jobs") for _ in range(20)))
             for response in answers:
                 problem_of(response, 503, "unavailable")

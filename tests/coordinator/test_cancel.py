@@ -1,18 +1,16 @@
 """Cancelling: at once, on request, or too late; and against a completion exactly one wins (C33)."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
 
 import pytest
 
 from app.coordinator.cancel import Cancelled, CancelOutcome, cancel
-from app.coordinator.claim import Claim
 from app.coordinator.complete import Completion, Finished, complete
 from app.coordinator.hold import hold
 from app.errors import NotFound
 from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobState
 from app.runtime.ids import new_id
-from app.store.session import Connection, Database
+from app.store.session import Database
 from tests.support.factories import OPS, register
 from tests.support.jobs import end, get, lapse, lease, make_spec, put, put_all, state_of
 
@@ -24,14 +22,8 @@ async def cancelled(db: Database, job_id: JobId) -> Cancelled:
     return await cancel(db, job_id, reason="no longer wanted", by=OPS)
 
 
-async def take_nothing(
-    _conn: Connection, _most: Mapping[FactoryId, int]
-) -> dict[FactoryId, Sequence[Claim]]:
-    return {}
-
-
 async def completed(db: Database, job_id: JobId) -> Finished:
-    return await complete(db, take_nothing, F1, [Completion(job_id=job_id, fence=1)])
+    return await complete(db, F1, [Completion(job_id=job_id, fence=1)])
 
 
 async def test_a_job_nobody_runs_is_cancelled_at_once(db: Database) -> None:

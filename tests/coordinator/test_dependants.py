@@ -13,6 +13,7 @@ from app.fleet import FactoryId, IfParentFails, JobState
 from app.store import classes
 from app.store.session import Database, Limits
 from tests.strategies import make_class
+from tests.support.desks import open_reports
 from tests.support.factories import register
 from tests.support.jobs import make_spec, put, put_all, state_of
 from tests.support.leases import (
@@ -21,7 +22,6 @@ from tests.support.leases import (
     history,
     last_event,
     row_of,
-    take,
 )
 
 F1 = FactoryId("f1")
@@ -36,7 +36,7 @@ async def fleet(db: Database) -> None:
 async def finish(db: Database) -> None:
     """Complete the one job that is ready."""
     ref = await claim_one(db, F1)
-    (outcome,) = (await complete(db, take, F1, [Completion(job_id=ref.job_id, fence=1)])).outcomes
+    (outcome,) = (await complete(db, F1, [Completion(job_id=ref.job_id, fence=1)])).outcomes
     assert outcome.outcome is Settled.SUCCEEDED
 
 
@@ -58,7 +58,8 @@ async def test_the_freed_dependant_may_be_what_claim_next_gets(db: Database) -> 
     second = await put(db, depends_on=(first.id,))
     ref = await claim_one(db, F1)
     done = Completion(job_id=ref.job_id, fence=ref.fence)
-    finished = await complete(db, take, F1, [done], claim_next=1)
+    async with open_reports(db) as reports:
+        finished = await reports.complete(F1, [done], claim_next=1)
     assert [each.job.id for each in finished.claims] == [second.id]
 
 
@@ -70,10 +71,7 @@ async def test_parents_that_end_at_the_same_instant_leave_nobody_blocked(
     refs = await claim(db, F1, 8)
     crowd = await Database.open(database_url, Limits(size=8))
     await asyncio.gather(
-        *(
-            complete(crowd, take, F1, [Completion(job_id=ref.job_id, fence=ref.fence)])
-            for ref in refs
-        )
+        *(complete(crowd, F1, [Completion(job_id=ref.job_id, fence=ref.fence)]) for ref in refs)
     )
     await crowd.close()
     row = await row_of(db, child.id)

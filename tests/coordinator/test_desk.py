@@ -2,41 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 
 from app.coordinator.claim import Claim
-from app.coordinator.desk import Answer, ClaimDesk, ClaimRequest, Nothing
+from app.coordinator.desk import ClaimDesk
+from app.coordinator.waiting import Answer, ClaimRequest, Nothing
 from app.eligibility import Reason
 from app.errors import ClaimKeySpent, NotFound, Unavailable
 from app.fleet import Factory, FactoryId, Job, JobId, Priority
-from app.runtime.ids import chance, new_id
 from app.store import classes
-from app.store.listener import Listener
 from app.store.session import Database
 from app.store.wake import ANY, wake
 from tests.strategies import make_class, make_factory, make_job
+from tests.support.desks import open_desk
 from tests.support.world import job_state, put_factory, put_jobs
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
-
-
-@asynccontextmanager
-async def open_desk(db: Database) -> AsyncIterator[ClaimDesk]:
-    """A desk that serves, with an ear of its own."""
-    desk = ClaimDesk(db=db, new_id=new_id, chance=chance)
-    listener = Listener(url=db.url, heard=desk.heard)
-    tasks = [asyncio.create_task(desk.run()), asyncio.create_task(listener.run())]
-    await listener.listening.wait()
-    try:
-        yield desk
-    finally:
-        desk.close()
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
 
 @pytest.fixture

@@ -26,7 +26,6 @@ from tests.support.leases import (
     lock_holder,
     row_of,
     seats_used,
-    take,
 )
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
@@ -86,11 +85,11 @@ async def test_a_late_worker_changes_nothing_after_the_next_claim(db: Database) 
     with pytest.raises(StaleFence):
         await release(db, F1, old, Release(reason="late"))
     late = Completion(job_id=old.job_id, fence=old.fence)
-    outcomes = (await complete(db, take, F1, [late])).outcomes
+    outcomes = (await complete(db, F1, [late])).outcomes
     assert outcomes[0].outcome is Settled.STALE_FENCE
     assert await row_of(db, old.job_id) == before
-    await complete(db, take, F2, [Completion(job_id=new.job_id, fence=new.fence)])
-    outcomes = (await complete(db, take, F1, [late])).outcomes
+    await complete(db, F2, [Completion(job_id=new.job_id, fence=new.fence)])
+    outcomes = (await complete(db, F1, [late])).outcomes
     assert outcomes[0].outcome is Settled.STALE_FENCE
     assert (await history(db, old.job_id)).count("complete") == 1
 
@@ -104,7 +103,7 @@ async def test_expiry_alone_closes_no_fence(db: Database, *, swept: bool) -> Non
     if swept:
         await sweep(db)
     done = Completion(job_id=ref.job_id, fence=ref.fence)
-    (outcome,) = (await complete(db, take, F1, [done])).outcomes
+    (outcome,) = (await complete(db, F1, [done])).outcomes
     assert outcome.outcome is Settled.SUCCEEDED
     assert await seats_used(db, F1) == 0
     await assert_consistent(db)
@@ -221,7 +220,7 @@ async def test_one_at_a_time_per_lock_and_the_next_goes_after_each_ending(db: Da
         ended.add(ref.job_id)
         assert await claim(db, F2) == []
         if ending == "done":
-            await complete(db, take, F1, [Completion(job_id=ref.job_id, fence=ref.fence)])
+            await complete(db, F1, [Completion(job_id=ref.job_id, fence=ref.fence)])
         else:
             if ending == "cancel":
                 await cancel(db, ref.job_id, reason=None, by=OPS)

@@ -27,7 +27,6 @@ from tests.support.leases import (
     lock_holder,
     row_of,
     seats_used,
-    take,
 )
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
@@ -110,7 +109,7 @@ async def test_a_completion_that_waits_for_a_renewal_succeeds(
     await hold.start()
     await session.execute("update job set version = version + 1 where id = $1", ref.job_id)
     done = Completion(job_id=ref.job_id, fence=ref.fence)
-    running = await blocked(watcher, complete_one(db, take, F1, done))
+    running = await blocked(watcher, complete_one(db, F1, done))
     await hold.commit()
     await running
     assert await state_of(db, ref.job_id) is JobState.SUCCEEDED
@@ -131,7 +130,7 @@ async def test_a_completion_that_waits_for_a_change_of_class_succeeds(
     await hold.start()
     await session.execute("select from job where id = $1 for update", ref.job_id)
     done = Completion(job_id=ref.job_id, fence=ref.fence)
-    running = await blocked(watcher, complete_one(db, take, F1, done))
+    running = await blocked(watcher, complete_one(db, F1, done))
     new_class = await session.fetchval(
         "insert into job_class (digest, cost_class, priority, lock)"
         " values ('x', 'low', 'critical', 'merge') returning id"
@@ -298,4 +297,4 @@ async def test_much_old_work_goes_in_small_transactions(db: Database) -> None:
         total += report.pruned
     assert total == 5000
     done = Completion(job_id=ref.job_id, fence=ref.fence)
-    await complete(db, take, F2, [done])
+    await complete(db, F2, [done])

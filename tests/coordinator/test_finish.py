@@ -1,5 +1,6 @@
 """Complete, fail and release: what they do to job, seat, lock, history and those that wait."""
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from app.coordinator.complete import Completion, complete, complete_one
 from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import Settled
+from app.coordinator.reports import Reports
 from app.errors import Forbidden, NotFound, StaleFence
 from app.fleet import FactoryId, JobId, JobState, Json
 from app.life import BACKOFF_CAP_S
@@ -14,6 +16,7 @@ from app.runtime.ids import new_id
 from app.store import factories
 from app.store.session import Database
 from tests.strategies import make_class
+from tests.support.desks import open_reports
 from tests.support.factories import database_now, register
 from tests.support.jobs import get, put, state_of
 from tests.support.leases import (
@@ -26,7 +29,6 @@ from tests.support.leases import (
     lock_holder,
     row_of,
     seats_used,
-    take,
 )
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
@@ -37,6 +39,12 @@ async def fleet(db: Database) -> None:
     async with db.connection() as conn:
         await register(conn, F1, seat_limit=2)
         await register(conn, F2)
+
+
+@pytest.fixture
+async def reports(db: Database) -> AsyncIterator[Reports]:
+    async with open_reports(db) as opened:
+        yield opened
 
 
 def done(ref: LeaseRef, result: Json = None) -> Completion:
@@ -51,7 +59,7 @@ async def assert_consistent(db: Database) -> None:
 async def test_complete_ends_the_job_and_gives_back_seat_and_lock(db: Database) -> None:
     await put(db, job_class=make_class(lock="merge"), repo="shop")
     ref = await claim_one(db, F1)
-    finished = await complete_one(db, take, F1, done(ref, {"pr_url": "x"}))
+    finished = await complete_one(db, F1, done(ref, {"pr_url": "x"}))
     (outcome,) = finished.outcomes
     assert (outcome.outcome, outcome.state) == (Settled.SUCCEEDED, JobState.SUCCEEDED)
     job = await get(db, ref.job_id)
@@ -78,9 +86,9 @@ async def test_repeating_complete_returns_the_first_answer_and_changes_nothing(
 ) -> None:
     await put(db)
     ref = await claim_one(db, F1)
-    first = (await complete(db, take, F1, [done(ref, 1)])).outcomes[0]
+    first = (await complete(db, F1, [done(ref, 1)])).outcomes[0]
     before = await row_of(db, ref.job_id)
-    again = (await complete(db, take, F1, [done(ref, 2)])).outcomes[0]
+    again = (await complete(db, F1, [done(ref, 2)])).outcomes[0]
     assert again.replayed
     assert (again.outcome, again.state, again.version) == (
         first.outcome,
@@ -99,7 +107,7 @@ async def test_a_batch_settles_each_lease_on_its_own(db: Database) -> None:
     unknown = LeaseRef(job_id=JobId(new_id()), fence=1)
     stale = LeaseRef(job_id=two.job_id, fence=two.fence + 7)
     batch = [done(ref) for ref in (one, foreign, unknown, stale, one)]
-    finished = await complete(db, take, F1, batch)
+    finished = await complete(db, F1, batch)
     assert [each.outcome for each in finished.outcomes] == [
         Settled.SUCCEEDED,
         Settled.NOT_YOURS,
@@ -116,41 +124,43 @@ async def test_one_lease_that_is_not_open_is_a_refusal(db: Database) -> None:
     await put(db)
     ref = await claim_one(db, F2)
     with pytest.raises(Forbidden):
-        await complete_one(db, take, F1, done(ref))
+        await complete_one(db, F1, done(ref))
     with pytest.raises(NotFound):
-        await complete_one(db, take, F1, Completion(job_id=JobId(new_id()), fence=1))
+        await complete_one(db, F1, Completion(job_id=JobId(new_id()), fence=1))
     with pytest.raises(StaleFence):
         await fail(db, F2, LeaseRef(job_id=ref.job_id, fence=9), Failure(error="x"))
     await release(db, F2, ref, Release(reason="drain"))
     with pytest.raises(StaleFence):
-        await complete_one(db, take, F2, done(ref))
+        await complete_one(db, F2, done(ref))
 
 
-async def test_claim_next_is_told_again_as_far_as_it_is_current(db: Database) -> None:
+async def test_claim_next_is_told_again_as_far_as_it_is_current(
+    db: Database, reports: Reports
+) -> None:
     for _ in range(3):
         await put(db)
     ref = await claim_one(db, F2)
-    first = await complete(db, take, F2, [done(ref)], claim_next=5)
+    first = await reports.complete(F2, [done(ref)], claim_next=5)
     assert len(first.claims) == 1  # as many as it has seats
     assert await seats_used(db, F2) == 1
-    again = await complete(db, take, F2, [done(ref)], claim_next=5)
+    again = await reports.complete(F2, [done(ref)], claim_next=5)
     assert again.outcomes[0].replayed
     assert [each.job.id for each in again.claims] == [each.job.id for each in first.claims]
     assert again.claims[0].fence == first.claims[0].fence
     next_one = LeaseRef(job_id=first.claims[0].job.id, fence=first.claims[0].fence)
-    await complete(db, take, F2, [done(next_one)])
-    spent = await complete(db, take, F2, [done(ref)], claim_next=5)
+    await complete(db, F2, [done(next_one)])
+    spent = await reports.complete(F2, [done(ref)], claim_next=5)
     assert spent.outcomes[0].replayed
     assert spent.claims == ()
     await assert_consistent(db)
 
 
-async def test_a_stale_report_claims_nothing(db: Database) -> None:
+async def test_a_stale_report_claims_nothing(db: Database, reports: Reports) -> None:
     await put(db)
     await put(db)
     ref = await claim_one(db, F2)
     stale = Completion(job_id=ref.job_id, fence=ref.fence + 1)
-    finished = await complete(db, take, F2, [stale], claim_next=1)
+    finished = await reports.complete(F2, [stale], claim_next=1)
     assert finished.outcomes[0].outcome is Settled.STALE_FENCE
     assert finished.claims == ()
 
@@ -271,7 +281,7 @@ async def test_the_holder_of_a_lapsed_lease_may_still_settle_it(db: Database) ->
         await conn.execute("update job set state = 'ready', seated = false")
         await conn.execute("update job_lock set lapsed = true")
         await conn.execute("update factory_seat set used = 0")
-    await complete_one(db, take, F1, done(ref))
+    await complete_one(db, F1, done(ref))
     assert await state_of(db, ref.job_id) is JobState.SUCCEEDED
     assert await lock_holder(db, "merge") == (None, None, False)
     await assert_consistent(db)
@@ -287,7 +297,7 @@ async def test_a_lapsed_lease_whose_lock_was_taken_is_over(db: Database) -> None
         )
         await conn.execute("update job_lock set holder_job = $1, holder_fence = 1", other.id)
     with pytest.raises(StaleFence):
-        await complete_one(db, take, F1, done(ref))
+        await complete_one(db, F1, done(ref))
     with pytest.raises(StaleFence):
         await fail(db, F1, ref, Failure(error="x"))
     with pytest.raises(StaleFence):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.coordinator.catalog import Catalog
-from app.coordinator.claim import choose
+from app.coordinator.choose import choose
 from app.fleet import Context, Job
 from app.scheduler import Pick, Seeker, match
 from app.store.session import Connection, Database
@@ -39,7 +39,9 @@ class Desktop:
             try:
                 await put_jobs(conn, queue)
                 await put_locks(conn, ctx.locks)
-                return await choose(conn, Catalog(), crowd, ctx)
+                catalog = Catalog()
+                await catalog.refresh(conn)
+                return await choose(conn, catalog, crowd, ctx)
             finally:
                 await transaction.rollback()
 

@@ -1,6 +1,7 @@
 """Reports that arrive together: one statement for many, and to each the answer of its own."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -14,11 +15,12 @@ from app.fleet import FactoryId, JobId, JobState
 from app.runtime.ids import new_id
 from app.store.claims import LeaseId
 from app.store.session import Database
-from app.store.wake import CHANNEL
+from app.store.wake import CHANNEL, await_seats
 from tests.strategies import make_class
+from tests.support.desks import open_reports
 from tests.support.factories import register
 from tests.support.jobs import put, state_of
-from tests.support.leases import claim, claim_one, inconsistencies, seats_used, take
+from tests.support.leases import claim, claim_one, inconsistencies, seats_used
 
 F1, F2, F3 = FactoryId("f1"), FactoryId("f2"), FactoryId("f3")
 
@@ -32,8 +34,9 @@ async def fleet(db: Database) -> None:
 
 
 @pytest.fixture
-def reports(db: Database) -> Reports:
-    return Reports(db, take)
+async def reports(db: Database) -> AsyncIterator[Reports]:
+    async with open_reports(db) as opened:
+        yield opened
 
 
 def done(ref: LeaseId) -> Completion:
@@ -118,7 +121,9 @@ async def test_one_refusal_is_one_callers(db: Database, reports: Reports) -> Non
     assert (await reports.complete_one(F1, done(ref))).outcomes[0].outcome is Settled.SUCCEEDED
 
 
-async def test_what_a_completion_frees_is_told(db: Database, reports: Reports) -> None:
+async def test_what_a_completion_frees_is_told_if_anybody_may_wait(
+    db: Database, reports: Reports
+) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     listening = await db.dedicated()
     await listening.add_listener(CHANNEL, lambda *told: heard.put_nowait(told[-1]))
@@ -126,22 +131,29 @@ async def test_what_a_completion_frees_is_told(db: Database, reports: Reports) -
         await put(db, job_class=make_class(lock="merge"))
         frees_lock = await claim_one(db, F1)
         await put(db)
-        frees_seat = await claim_one(db, F2)
+        awaited = await claim_one(db, F2)
         await put(db)
-        neither = await claim_one(db, F1)
+        not_awaited = await claim_one(db, F3)
+        await put(db)
+        async with db.connection() as conn:
+            assert await await_seats(conn, [F1, F2]) == {F2}  # F1 has another seat
         for factory_id, ref, told in (
-            (F2, frees_seat, True),
-            (F1, frees_lock, True),
-            (F1, neither, False),
+            (F2, awaited, ["seat:f2"]),
+            (F1, frees_lock, ["lock:merge"]),
+            (F3, not_awaited, []),
         ):
             while not heard.empty():
                 heard.get_nowait()
             await reports.complete_one(factory_id, done(ref))
             await listening.execute(f"notify {CHANNEL}, 'end'")
-            said = await heard.get()
-            assert (said == "*") is told
-            while said != "end":
-                said = await heard.get()
+            said = []
+            while (word := await heard.get()) != "end":
+                said.append(word)
+            assert said == told
+        again = await claim_one(db, F2)
+        await reports.complete_one(F2, done(again))
+        await listening.execute(f"notify {CHANNEL}, 'end'")
+        assert await heard.get() == "end"  # what was told once is not awaited any more
     finally:
         await listening.close()
 

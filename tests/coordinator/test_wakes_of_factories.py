@@ -266,5 +266,7 @@ async def the_listening_connection_is_replaced(db: Database) -> Scene:
 
 
 @pytest.mark.parametrize("act", CAUSES, ids=lambda each: each.__name__)
-async def test_it_wakes_who_waits(db: Database, act: Cause) -> None:
-    await play(db, act)
+async def test_it_wakes_who_waits(
+    db: Database, monkeypatch: pytest.MonkeyPatch, act: Cause
+) -> None:
+    await play(db, act, monkeypatch)

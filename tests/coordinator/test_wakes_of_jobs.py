@@ -306,5 +306,7 @@ async def the_holder_of_the_lock_is_revoked(db: Database) -> Scene:
 
 
 @pytest.mark.parametrize("act", CAUSES, ids=lambda each: each.__name__)
-async def test_it_wakes_who_waits(db: Database, act: Cause) -> None:
-    await play(db, act)
+async def test_it_wakes_who_waits(
+    db: Database, monkeypatch: pytest.MonkeyPatch, act: Cause
+) -> None:
+    await play(db, act, monkeypatch)

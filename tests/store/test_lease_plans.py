@@ -10,13 +10,13 @@ from tests.support.crowd import Crowd
 from tests.support.plans import scanned_whole
 
 _STATEMENTS: dict[str, tuple[Any, ...]] = {
-    "finish_complete": ([], [], [], [], "fleet_wake", "*"),
+    "finish_complete": ([], [], [], [], "fleet_wake", "lock:", "seat:", True),
+    "seat_await": ([],),
     "lease_renew": ([], [], [], []),
     "lease_write": ([],),
     "lease_due": (200, []),
     "lease_rewake": ([], [], []),
     "lease_receipt": ([], []),
-    "lease_receipt_claims": ([], []),
     "lease_postpone": ("00000000-0000-0000-0000-000000000001", 600),
     "dependant_lock": ([],),
     "dependant_count": ([], []),
@@ -25,6 +25,7 @@ _STATEMENTS: dict[str, tuple[Any, ...]] = {
     "prune_jobs": (timedelta(days=30), 500),
     "prune_classes": ([],),
     "prune_claim_keys": (500,),
+    "prune_stray_classes": (0.5, 500),
     "heartbeat_drain": (["f1"],),
 }
 

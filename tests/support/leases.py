@@ -1,24 +1,17 @@
 """Leases in a database: claimed as the desk does, aged by hand, and looked at from outside."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from app.coordinator import claim as claiming
 from app.coordinator.catalog import Catalog
-from app.coordinator.claim import Claim, Want
+from app.coordinator.claim import Want
 from app.coordinator.finish import LeaseRef
 from app.fleet import FactoryId, JobId
 from app.runtime.ids import new_id
 from app.store.history import read as history_read
 from app.store.session import Connection, Database
-
-
-async def take(conn: Connection, most: Mapping[FactoryId, int]) -> dict[FactoryId, Sequence[Claim]]:
-    """Claim inside a transaction, as ``claim_next`` does."""
-    wants = [Want(factory_id=each, max_jobs=count) for each, count in most.items()]
-    served = await claiming.serve(conn, Catalog(), wants, new_id=new_id)
-    return {each: one.claims for each, one in served.items()}
 
 
 async def claim(
@@ -27,8 +20,8 @@ async def claim(
     """Claim jobs; returns their leases, the best first."""
     async with db.transaction() as conn:
         want = Want(factory_id=factory_id, max_jobs=max_jobs, lease_s=lease_s)
-        claims = await claiming.take(conn, Catalog(), want, new_id=new_id)
-    return [LeaseRef(job_id=each.job.id, fence=each.fence) for each in claims]
+        (served,) = await claiming.serve(conn, Catalog(), [want], new_id=new_id)
+    return [LeaseRef(job_id=each.job.id, fence=each.fence) for each in served.claims]
 
 
 async def claim_one(db: Database, factory_id: FactoryId, *, lease_s: int = 60) -> LeaseRef:

@@ -8,13 +8,15 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
-from unittest.mock import patch
+
+import pytest
 
 from app.coordinator import desk as desks
 from app.coordinator.complete import Completion, complete
-from app.coordinator.desk import ClaimDesk, ClaimRequest, Nothing
+from app.coordinator.desk import ClaimDesk
 from app.coordinator.enlist import enlist
 from app.coordinator.finish import LeaseRef
+from app.coordinator.waiting import ClaimRequest, Nothing
 from app.fleet import FactoryId, FactorySpec, JobClass, JobId
 from app.runtime.clock import now_utc
 from app.runtime.ids import chance, new_id
@@ -22,7 +24,7 @@ from app.store.listener import Listener
 from app.store.session import Database
 from tests.support.factories import factory_principal, register
 from tests.support.jobs import make_spec, put_all
-from tests.support.leases import claim_one, take
+from tests.support.leases import claim_one
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
 MERGE = JobClass(lock="merge")
@@ -38,29 +40,29 @@ Scene = AsyncIterator[JobId | None]
 Cause = Callable[[Database], Scene]
 
 
-async def play(db: Database, cause: Cause) -> None:
+async def play(db: Database, cause: Cause, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ``f1`` wait at a desk that nothing but the cause can bring to look again."""
+    monkeypatch.setattr(desks, "SLOW_POLL_S", _NEVER_S)
     scene = cause(db)
     desk = ClaimDesk(db=db, new_id=new_id, chance=chance)
     listener = Listener(url=db.url, heard=desk.heard)
-    with patch.object(desks, "SLOW_POLL_S", _NEVER_S):
-        tasks = [asyncio.create_task(desk.run()), asyncio.create_task(listener.run())]
-        try:
-            await listener.listening.wait()
-            await anext(scene)
-            async with asyncio.timeout(_PROMPTLY_S):
-                claim = asyncio.create_task(desk.claim(ClaimRequest(factory_id=F1, wait_s=60)))
-                await asyncio.sleep(0)  # lets it begin
-                assert desk.waiting() == {F1}
-                await desk.idle.wait()
-                expected = await anext(scene)
-                answer = await claim
-        finally:
-            desk.close()
-            for task in tasks:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+    tasks = [asyncio.create_task(desk.run()), asyncio.create_task(listener.run())]
+    try:
+        await listener.listening.wait()
+        await anext(scene)
+        async with asyncio.timeout(_PROMPTLY_S):
+            claim = asyncio.create_task(desk.claim(ClaimRequest(factory_id=F1, wait_s=60)))
+            await asyncio.sleep(0)  # lets it begin
+            assert desk.waiting() == {F1}
+            await desk.idle.wait()
+            expected = await anext(scene)
+            answer = await claim
+    finally:
+        desk.close()
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
     assert not isinstance(answer, Nothing)
     assert [each.job.id for each in answer] == [expected]
 
@@ -78,7 +80,7 @@ async def declare(db: Database, spec: FactorySpec) -> None:
 
 async def succeed(db: Database, factory_id: FactoryId, ref: LeaseRef) -> None:
     done = Completion(job_id=ref.job_id, fence=ref.fence)
-    await complete(db, take, factory_id, [done])
+    await complete(db, factory_id, [done])
 
 
 async def held_by(db: Database, holder: FactoryId, **spec: int) -> LeaseRef:

@@ -18,7 +18,7 @@ HERD = 200
 
 @pytest.fixture
 async def served(database_url: str) -> AsyncIterator[Fleet]:
-    async with fleet_on_port(database_url, database_pool_size=2) as running:
+    async with fleet_on_port(database_url, database_pool_size=3) as running:
         yield running
 
 

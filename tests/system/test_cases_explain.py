@@ -108,8 +108,8 @@ async def claimed(db: Database, factory_id: FactoryId) -> JobId | None:
 
     async def claim(conn: Connection) -> JobId | None:
         want = Want(factory_id=factory_id, max_jobs=1)
-        got = await claiming.take(conn, Catalog(), want, new_id=new_id)
-        return got[0].job.id if got else None
+        (served,) = await claiming.serve(conn, Catalog(), [want], new_id=new_id)
+        return served.claims[0].job.id if served.claims else None
 
     async with db.connection() as conn:
         transaction = conn.transaction()

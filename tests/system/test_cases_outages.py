@@ -56,7 +56,7 @@ async def test_a_row_that_somebody_sits_on_stops_nobody_for_long(
     """C53: two connections, fifty claims; every call is answered while the row is held."""
     bounds = {"database_pool_timeout_s": 1, "database_statement_timeout_s": 1}
     async with (
-        fleet_on_port(database_url, database_pool_size=2, **bounds) as served,
+        fleet_on_port(database_url, database_pool_size=3, **bounds) as served,
         crowd_at(served, CROWD) as crowd,
     ):
         jobs = {"jobs": [{"kind": "test"}] * CROWD}

@@ -24,9 +24,10 @@ from app.errors import ImpossibleTransition, LostRace, StaleFence
 from app.fleet import FactoryId, JobId
 from app.store.session import Database, Limits
 from tests.strategies import make_class
+from tests.support.desks import open_reports
 from tests.support.factories import OPS, register
 from tests.support.jobs import make_spec, put_all
-from tests.support.leases import age, claim, inconsistencies, take
+from tests.support.leases import age, claim, inconsistencies
 
 SECONDS = 6
 FACTORIES = [FactoryId(f"f{n}") for n in range(6)]
@@ -166,7 +167,8 @@ async def world_of(url: str) -> AsyncIterator[World]:
         for number, factory_id in enumerate(FACTORIES):
             await register(conn, factory_id, seat_limit=number % 3 + 1)
     try:
-        yield World(db=db, random=Random(7), replicas=[Reports(db, take), Reports(db, take)])  # noqa: S311 - nothing here is secret
+        async with open_reports(db) as one, open_reports(db) as other:
+            yield World(db=db, random=Random(7), replicas=[one, other])  # noqa: S311 - nothing here is secret
     finally:
         await db.close()
 

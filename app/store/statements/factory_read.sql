@@ -10,7 +10,8 @@ select
     s.seat_limit, s.used, s.epoch, s.last_served_at,
     a.cooldown_until,
     past.outcomes, past.claimed, past.ended,
-    warm.repos
+    warm.repos,
+    wanted.ord
 from unnest($1::text[]) with ordinality as wanted (id, ord)
 join factory f on f.id = wanted.id
 join factory_pulse p on p.factory_id = f.id

@@ -2,8 +2,9 @@
 -- Order of row locks: factory_seat, job, job_lock, each by key; a step is forced to finish by
 -- aggregating it. A fence identifies a lease, so that a row changed while this statement waited is
 -- judged anew by it. 'again': its class was made while this statement waited and is not visible.
--- With a channel ($5) it is a whole transaction by itself: it notifies ($6) if a lock, or a seat of
--- a full factory, is free; and it leaves jobs that others depend on ('parent').
+-- It tells who waits ($5 channel, $6 and $7 what stands before a lock's and a factory's name) that a
+-- lock is free, or a seat that was waited for. In autocommit mode ($8) it leaves jobs that others
+-- depend on ('parent').
 with want as materialized (
     select distinct on (job_id, fence, factory_id)
         job_id, fence, factory_id, result::jsonb as result
@@ -12,7 +13,7 @@ with want as materialized (
     )
 ),
 seat as materialized (
-    select factory_id
+    select factory_id, awaited
     from factory_seat
     where factory_id in (select factory_id from want)
     order by factory_id
@@ -50,7 +51,7 @@ go as materialized (
     select c.*
     from classed c
     where not c.unseen
-        and ($5::text is null or c.dependants = 0)
+        and (c.dependants = 0 or not $8::boolean)
         and (c.lock is null or c.id = any((select ids from lock_all)::uuid[]))
 ),
 done as (
@@ -80,10 +81,11 @@ freed as (
 ),
 counted as (
     update factory_seat s
-    set used = s.used - n.seats
+    set used = s.used - n.seats,
+        awaited = s.awaited and s.used - n.seats >= s.seat_limit
     from (select holder, count(*) as seats from done where seated group by holder) n
     where s.factory_id = n.holder
-    returning s.factory_id, s.used + n.seats >= s.seat_limit as was_full
+    returning s.factory_id, s.awaited as still_full
 ),
 warmed as (
     insert into factory_repo (factory_id, repo, succeeded_at)
@@ -102,15 +104,17 @@ told as (
         id, 'complete', holder, fence, 'succeeded', claimed_at,
         jsonb_build_object('state', 'succeeded', 'version', version)
     from done
-    returning id, job_id
 ),
 woken as materialized (
-    select pg_notify($5, $6::text)
-    where $5 is not null
-        and (
-            exists (select from done where lock is not null)
-            or exists (select from counted where was_full)
-        )
+    select pg_notify($5::text, w.payload)
+    from (
+        select $6::text || lock as payload from done where lock is not null
+        union
+        select $7::text || s.factory_id
+        from counted n
+        join seat s on s.factory_id = n.factory_id
+        where s.awaited and not n.still_full
+    ) w
 ),
 woken_all as materialized (select count(*) as n from woken)
 select
@@ -120,17 +124,12 @@ select
     case
         when d.id is not null then 'done'
         when c.unseen then 'again'
-        when c.dependants > 0 and $5 is not null then 'parent'
+        when c.dependants > 0 and $8 then 'parent'
         else 'closed'
     end as outcome,
     d.version,
-    d.dependants,
-    d.lock,
-    coalesce(d.seated and n.was_full, false) as seat_opened,
-    t.id as event_id
+    d.dependants
 from want w
 cross join woken_all
 left join classed c on c.id = w.job_id and c.fence = w.fence and c.holder = w.factory_id
 left join done d on d.id = w.job_id and d.fence = w.fence and d.holder = w.factory_id
-left join counted n on n.factory_id = d.holder
-left join told t on t.job_id = d.id

@@ -76,6 +76,8 @@ class FactorySeatRow(SQLModel, table=True):
     used: int = Field(sa_column_kwargs={"server_default": text("0")})
     epoch: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": text("1")})
     last_served_at: datetime | None = Field(default=None, sa_column=time_column())
+    awaited: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    """Whether a claim waits until there is a free one: then whoever frees one says so."""
 
 
 class FactoryRepoRow(SQLModel, table=True):

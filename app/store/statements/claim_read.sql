@@ -1,0 +1,30 @@
+-- Reads in one go what a batch of claims is decided on: factories, new classes, and heads.
+-- $1–$4 as factory_read, $5 as class_new, $6–$7 as claim_heads, $8–$10 as claim_heads_repo.
+-- Classes and heads stand in the first row, the heads column by column.
+with fact as materialized (
+    {factory_read}
+),
+head as materialized (
+    {claim_heads+5}
+    union all
+    {claim_heads_repo+7}
+)
+select f.*, c.new_classes, s.xmin, h.*
+from (select row_number() over (order by ord) as nth, fact.* from fact) f
+left join (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin) s on f.nth = 1
+left join (
+    select jsonb_agg(to_jsonb(j) order by j.id) as new_classes
+    from job_class j
+    where j.created_xid >= $5::bigint
+) c on f.nth = 1
+left join (
+    select
+        array_agg(class_id) as class_ids,
+        array_agg(in_repo) as in_repos,
+        array_agg(id) as job_ids,
+        array_agg(version) as versions,
+        array_agg(repo) as repos_of,
+        array_agg(created_at) as times
+    from head
+) h on f.nth = 1
+order by f.nth

@@ -82,7 +82,7 @@ async def sweep(
     Args:
         db: where.
         retention: how long jobs that succeeded or were cancelled are kept.
-        draw: chance, for the jitter of waits: a number from 0 to below 1.
+        draw: chance, for the jitter of waits and what to look for: a number from 0 to below 1.
     """
     tour = _Pass(db=db, draw=draw)
     for _ in range(BATCHES_MAX):
@@ -91,7 +91,7 @@ async def sweep(
     freed = pruned = 0
     if not tour.busy:
         freed = await dead_ends.clear(db)
-        pruned = await forget.forget(db, retention)
+        pruned = await forget.forget(db, retention, draw=draw)
         await _quarantine(db)
     return LeaseReport(
         expired=tour.tally[Event.EXPIRE],

@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="address to serve on")
     port: int = Field(default=8420, ge=0, le=65535, description="port to serve on; 0 takes any")
     database_pool_size: int = Field(
-        default=10, ge=2, le=1000, description="most database connections of one process"
+        default=10, ge=3, le=1000, description="most database connections of one process"
     )
     database_pool_timeout_s: float = Field(
         default=5.0,
@@ -100,7 +100,11 @@ class Settings(BaseSettings):
         default=1.0, gt=0, le=3600, description="pause between two searches for ended leases"
     )
     retention_days: int = Field(
-        default=30, ge=1, le=3650, description="how long finished jobs and decisions are kept"
+        default=30,
+        ge=1,
+        le=3650,
+        description="how long is kept what is finished: jobs with their events and decisions (but "
+        "not the dead letter), runs of repos, reports of ticks",
     )
     github_webhook_secret: SecretStr | None = Field(
         default=None,

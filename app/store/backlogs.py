@@ -6,13 +6,11 @@ from app.store import classes
 from app.store.session import Connection
 from app.store.sql import sql
 
-_WAITING_STATES = [JobState.BLOCKED, JobState.SCHEDULED, JobState.HELD]
-
 
 async def read(conn: Connection) -> Backlog:
     """Count what waits, by class and by state."""
     ready = await conn.fetch(sql("backlog_ready"), COUNT_MAX)
-    waiting = await conn.fetch(sql("backlog_waiting"), _WAITING_STATES, COUNT_MAX)
+    waiting = await conn.fetch(sql("backlog_waiting"), COUNT_MAX)
     return Backlog(
         classes=tuple(
             ReadyClass(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import BindParameter, ColumnExpressionArgument, bindparam
 from sqlmodel import col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
@@ -49,7 +50,6 @@ async def page(
 def page_query(wanted: JobFilter, *, after: JobId | None, limit: int) -> "SelectOfScalar[Any]":
     """Build the select of a page's ids."""
     equal = (
-        (JobRow.state, wanted.state),
         (JobRow.kind, wanted.kind),
         (JobRow.repo, wanted.repo),
         (JobRow.holder, wanted.factory_id),
@@ -57,6 +57,8 @@ def page_query(wanted: JobFilter, *, after: JobId | None, limit: int) -> "Select
     query = select(JobRow.id).where(
         *(col(column) == value for column, value in equal if value is not None)
     )
+    if wanted.state is not None:
+        query = query.where(*_in_state(wanted.state))
     if wanted.labels:
         query = query.where(col(JobRow.labels).contains(dict(wanted.labels)))
     if wanted.since is not None:
@@ -66,3 +68,24 @@ def page_query(wanted: JobFilter, *, after: JobId | None, limit: int) -> "Select
     if after is not None:
         query = query.where(col(JobRow.id) < after)
     return query.order_by(col(JobRow.id).desc()).limit(limit)
+
+
+def _in_state(state: JobState) -> "list[ColumnExpressionArgument[bool]]":
+    """Say the state in the text itself, and what follows from it: so the index for it is found."""
+    named: BindParameter[str] = bindparam("state", state.value, literal_execute=True)
+    is_it: list[ColumnExpressionArgument[bool]] = [col(JobRow.state) == named]
+    match state:
+        case JobState.LEASED:
+            is_it.append(col(JobRow.fence_open))
+        case JobState.SUCCEEDED:
+            is_it.append(col(JobRow.finished_at).is_not(None))
+        case (
+            JobState.READY
+            | JobState.BLOCKED
+            | JobState.SCHEDULED
+            | JobState.HELD
+            | JobState.DEAD
+            | JobState.CANCELLED
+        ):
+            pass
+    return is_it

@@ -1,4 +1,9 @@
-"""Forgetting, in bounded batches: finished jobs with their history, classes and keys of claims."""
+"""Forgetting, in bounded batches: finished jobs with their history, classes, keys, runs, warmth.
+
+A class is found by submitters without a lock. One that is deleted in between costs them another
+try: the job's foreign key tells. And one that gets a job in between is not deleted: the same key
+tells us.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,6 +14,9 @@ import asyncpg
 from app.fleet import ClassId
 from app.store.session import Connection
 from app.store.sql import sql
+
+WARM_FOR = timedelta(hours=24)
+"""How long a success makes its repo warm at a factory; ``factory_read`` looks back as far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,25 @@ async def unused(conn: Connection, candidates: Collection[ClassId]) -> None:
     except asyncpg.ForeignKeyViolationError:
         # A job was submitted in this moment; its class is looked at when it is pruned in turn.
         return
+
+
+async def stray_classes(conn: Connection, place: float, limit: int) -> None:
+    """Look through some classes, from a place (a share of all) on, for those without a job."""
+    try:
+        async with conn.transaction():
+            await conn.execute(sql("prune_stray_classes"), place, limit)
+    except asyncpg.ForeignKeyViolationError:
+        return
+
+
+async def warmth(conn: Connection, place: float, limit: int) -> None:
+    """Look through successes of factories, from a place on, for those too old to matter."""
+    await conn.execute(sql("prune_warmth"), place, limit, WARM_FOR)
+
+
+async def runs(conn: Connection, retention: timedelta, limit: int) -> None:
+    """Delete runs of repos that ended so long ago."""
+    await conn.execute(sql("prune_runs"), retention, limit)
 
 
 async def claim_keys(conn: Connection, limit: int) -> None:

@@ -11,6 +11,7 @@ from tests.support.crowd import Crowd
 from tests.support.plans import scanned_whole
 
 STATEMENTS = (
+    "backlog_waiting",
     "dependency_add",
     "dependency_ancestors",
     "dependency_blame",
@@ -30,7 +31,7 @@ STATEMENTS = (
 
 PAGES = (
     JobFilter(),
-    JobFilter(state=JobState.DEAD),
+    *(JobFilter(state=state) for state in JobState),
     JobFilter(state=JobState.DEAD, kind="kind3", repo="repo7", labels={"team": "t1"}),
     JobFilter(kind="kind3"),
     JobFilter(repo="repo7"),

@@ -32,6 +32,7 @@ STATEMENTS = (
     "issue_write",
     "pull_read",
     "pull_remove",
+    "prune_runs",
     "pull_write",
     "repo_by_github",
     "repo_keep_cycle",

@@ -159,8 +159,16 @@ class JobRow(SQLModel, table=True):
             unique=True,
             postgresql_where=text("dedupe_key is not null"),
         ),
-        # Lists, newest first by id (UUIDv7), and the retention's sweep.
-        Index("ix_job_state_id", "state", "id"),
+        # Lists by state, newest first by id (UUIDv7), and counts of what waits. Only of states that
+        # a job that goes well does not pass through: those it does are in other indexes, and every
+        # index that a row is in is written at each of its steps.
+        Index(
+            "ix_job_aside",
+            "state",
+            "id",
+            postgresql_where=text("state in ('blocked', 'scheduled', 'held', 'dead', 'cancelled')"),
+        ),
+        # The retention's sweep.
         Index("ix_job_finished", "finished_at", postgresql_where=text("finished_at is not null")),
     )
 

@@ -142,6 +142,11 @@ class RepoRunRow(SQLModel, table=True):
         Index("ix_repo_run_repo", "repo_id", "id"),
         Index("ix_repo_run_started", "repo_id", "started_at"),
         Index(
+            "ix_repo_run_finished",
+            "finished_at",
+            postgresql_where=text("finished_at is not null"),
+        ),
+        Index(
             "uq_repo_run_running",
             "repo_id",
             unique=True,

@@ -43,6 +43,7 @@ from app.cli.factory_flags import (
 from app.cli.factory_report import Reporter
 from app.cli.factory_token import check_token_source, factory_token
 from app.fleet import CostClass, Json
+from app.masking import mask
 from app.runtime.children import Command, Ended, run_command
 from app.sdk import FactoryLoop, FleetClient, GiveBack, JobFailed, LoopOptions
 from app.wire.claims import ClaimReply
@@ -159,7 +160,8 @@ def result_of(stdout: str) -> Json:
     try:
         found: Json = json.loads(lines[-1], parse_constant=_no_constant)
     except ValueError:
-        return {"stdout_tail": stdout[-_TAIL:]} if stdout else {}
+        # Masked before it is cut, for half a secret is not recognised.
+        return {"stdout_tail": mask(stdout)[-_TAIL:]} if stdout else {}
     return found
 
 
@@ -237,7 +239,7 @@ def _labels(given: list[str] | None) -> dict[str, str]:
 def _said(ended: Ended) -> str:
     """Say how it ended, with the last of what it complained about."""
     how = f"killed by signal {-ended.code}" if ended.code < 0 else f"exit code {ended.code}"
-    words = (ended.stderr.strip() or ended.stdout.strip())[-_TAIL:]
+    words = mask(ended.stderr.strip() or ended.stdout.strip())[-_TAIL:]
     return f"{how}: {words}" if words else how
 
 

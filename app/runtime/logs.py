@@ -5,17 +5,13 @@ there is no path around the mask.
 """
 
 import logging
-import re
 import sys
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 import orjson
 
-from app.runtime.ids import TOKEN_PREFIX
-
-_TOKEN: Final = re.compile(rf"{TOKEN_PREFIX}[A-Za-z0-9_-]{{20,}}")
-_URL_PASSWORD: Final = re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@")
+from app.masking import mask
 
 _OWN_HANDLER: Final = "fleet"
 
@@ -24,8 +20,8 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 def redact(text: str) -> str:
-    """Mask what looks like one of our tokens, and the password of any URL."""
-    return _URL_PASSWORD.sub(r"\1:***@", _TOKEN.sub(f"{TOKEN_PREFIX}***", text))
+    """Mask what looks like a secret: see :mod:`app.masking`."""
+    return mask(text)
 
 
 class PlainFormatter(logging.Formatter):

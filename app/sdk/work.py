@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 
+from app.masking import mask
 from app.sdk.client import FleetClient
 from app.sdk.errors import Problem
 from app.sdk.happenings import Happening, LoopEvent, Observer
@@ -171,5 +172,8 @@ def _completed(fence: int, result: JsonValue) -> _Report:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Keep the end of a text, where the reason stands; a NUL, which is refused, is dropped."""
-    return text.replace("\x00", "")[-longest:]
+    """Keep the end of a text, where the reason stands; a NUL, which is refused, is dropped.
+
+    Secrets are masked first, for half a secret would not be recognised.
+    """
+    return mask(text.replace("\x00", ""))[-longest:]

@@ -1,11 +1,12 @@
 """Claiming work, and settling it: complete, fail, release, renew."""
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from uuid import UUID
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 
 from app.fleet import JobState
+from app.masking import mask
 from app.wire.jobs import JobReply
 from app.wire.values import (
     CLAIMS_MAX,
@@ -26,8 +27,26 @@ from app.wire.values import (
 
 _ID_EXAMPLE = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
 _FENCE = "The fence of the lease, as its claim gave it; compared for equality only."
-_RESULT = "Anything worth keeping; some kinds of job require members (see the job contract)."
+_RESULT = (
+    "Anything worth keeping; some kinds of job require members (see the job contract). In `error`, "
+    "`stdout_tail` and `stderr_tail` what looks like a secret is masked before it is stored."
+)
 _CLAIM_NEXT = "Take up to so many next jobs in the same call (0 to 100)."
+_MASKED = "What looks like a secret is masked before it is stored."
+_SAID = frozenset({"error", "stdout_tail", "stderr_tail"})
+"""Members of a result that are what a program printed, and not what it found."""
+
+
+def _mask_said(result: JsonValue) -> JsonValue:
+    if not isinstance(result, dict) or _SAID.isdisjoint(result):
+        return result
+    return {
+        name: mask(each) if name in _SAID and isinstance(each, str) else each
+        for name, each in result.items()
+    }
+
+
+Result: TypeAlias = Annotated[JsonValue, AfterValidator(_mask_said)]
 
 
 class ClaimRequest(Request):
@@ -120,7 +139,7 @@ class CompleteRequest(Request):
     """A job succeeded (``POST /jobs/{id}/complete``)."""
 
     fence: Fence = Field(description=_FENCE, examples=[3])
-    result: JsonValue = Field(
+    result: Result = Field(
         default=None,
         description=_RESULT,
         examples=[{"pr_url": "https://forge.example/acme/web/pull/12"}],
@@ -132,8 +151,10 @@ class FailRequest(Request):
     """An attempt at a job failed (``POST /jobs/{id}/fail``)."""
 
     fence: Fence = Field(description=_FENCE, examples=[3])
-    error: Annotated[str, StringConstraints(min_length=1, max_length=ERROR_MAX)] = Field(
-        description="What went wrong (at most 65,536 characters).",
+    error: Annotated[
+        str, StringConstraints(min_length=1, max_length=ERROR_MAX), AfterValidator(mask)
+    ] = Field(
+        description=f"What went wrong (at most 65,536 characters). {_MASKED}",
         examples=["tests failed: 3 of 120"],
     )
     retryable: Flag = Field(
@@ -155,7 +176,9 @@ class ReleaseRequest(Request):
     """Give a job back without a verdict (``POST /jobs/{id}/release``); burns no attempt."""
 
     fence: Fence = Field(description=_FENCE, examples=[3])
-    reason: Sentence = Field(description="Why.", examples=["drain"])
+    reason: Annotated[Sentence, AfterValidator(mask)] = Field(
+        description=f"Why. {_MASKED}", examples=["drain"]
+    )
     retry_after_s: RetryAfter | None = Field(
         default=None, description="Not again before so many seconds.", examples=[60]
     )
@@ -203,7 +226,7 @@ class LeaseCompletion(Request):
 
     job_id: UUID = Field(description="The job.", examples=[_ID_EXAMPLE])
     fence: Fence = Field(description=_FENCE, examples=[3])
-    result: JsonValue = Field(default=None, description=_RESULT, examples=[{"summary": "done"}])
+    result: Result = Field(default=None, description=_RESULT, examples=[{"summary": "done"}])
 
 
 class CompleteLeasesRequest(Request):

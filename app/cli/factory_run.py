@@ -45,6 +45,7 @@ from app.cli.factory_token import check_token_source, factory_token
 from app.fleet import CostClass, Json
 from app.masking import mask
 from app.runtime.children import Command, Ended, run_command
+from app.runtime.watchdog import Watchdog
 from app.sdk import FactoryLoop, FleetClient, GiveBack, JobFailed, LoopOptions
 from app.wire.claims import ClaimReply
 from app.wire.factories import FactoryPut
@@ -91,12 +92,13 @@ def run(  # noqa: PLR0913 - a flag is an argument
     )
     reporter = Reporter(as_json=as_json)
     options = LoopOptions(lease_s=lease_s, wait_s=wait_s, grace_s=grace, tell=reporter.tell)
-    runner = JobRunner(factory_id=factory_id, argv=argv, cwd=cwd)
     connection = Connection(data_dir)
     check_token_source(connection, factory_id)
-    asyncio.run(
-        _serve(connection, runner, settings, options, until_stdin_closes=until_stdin_closes)
-    )
+    with Watchdog() as watchdog:
+        runner = JobRunner(factory_id=factory_id, argv=argv, cwd=cwd, watchdog=watchdog)
+        asyncio.run(
+            _serve(connection, runner, settings, options, until_stdin_closes=until_stdin_closes)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,7 @@ class JobRunner:
 
     factory_id: str
     argv: Sequence[str]
+    watchdog: Watchdog
     cwd: Path | None = None
 
     async def __call__(self, claim: ClaimReply) -> Json:
@@ -122,7 +125,7 @@ class JobRunner:
             cwd=self._folder(job.payload.get("cwd")),
         )
         try:
-            ended = await run_command(command)
+            ended = await run_command(command, self.watchdog)
         except OSError as error:
             message = f"{self.argv[0]} cannot be started: {error.strerror}"
             raise JobFailed(message) from error

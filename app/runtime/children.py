@@ -2,7 +2,8 @@
 
 Whatever the command starts belongs to its group (unless it takes pains to leave it), and the group
 ends with the command: when that exits, when the caller is cancelled, when time is up. It is asked
-first (SIGTERM) and killed after a moment.
+first (SIGTERM) and killed after a moment. A :class:`app.runtime.watchdog.Watchdog` ends it if this
+process is killed.
 
 Of what it writes only the end is kept, so that a talkative command cannot fill our memory.
 """
@@ -12,10 +13,12 @@ import os
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+from app.runtime.watchdog import Watchdog
 
 _CHUNK: Final = 65_536
 _KEEP_BYTES: Final = 262_144
@@ -45,8 +48,12 @@ class Ended:
     stderr: str
 
 
-async def run_command(command: Command) -> Ended:
+async def run_command(command: Command, watchdog: Watchdog | None = None) -> Ended:
     """Run a command to its end; cancelling this ends its whole process group first.
+
+    Args:
+        command: what to run.
+        watchdog: ends the group if this process is killed meanwhile.
 
     Raises:
         OSError: it cannot be started.
@@ -64,17 +71,24 @@ async def run_command(command: Command) -> Ended:
             env={**inherited(), **command.environment},
             start_new_session=True,
         )
-        reading = [asyncio.create_task(each.read()) for each in (out, err)]
-        try:
-            await process.wait()
-        finally:
-            await asyncio.shield(_end_group(process, command.kill_after_s))
-            # A process that left the group may hold the pipes open for ever.
-            await asyncio.wait(reading, timeout=_PIPES_S)
-            for each in reading:
-                each.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+        with watchdog.watching(process.pid) if watchdog else nullcontext():
+            await _to_its_end(process, command.kill_after_s, (out, err))
         return Ended(code=process.returncode or 0, stdout=out.text, stderr=err.text)
+
+
+async def _to_its_end(
+    process: asyncio.subprocess.Process, kill_after_s: float, tails: Sequence["_Tail"]
+) -> None:
+    reading = [asyncio.create_task(each.read()) for each in tails]
+    try:
+        await process.wait()
+    finally:
+        await asyncio.shield(_end_group(process, kill_after_s))
+        # A process that left the group may hold the pipes open for ever.
+        await asyncio.wait(reading, timeout=_PIPES_S)
+        for each in reading:
+            each.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
 
 
 def inherited() -> dict[str, str]:

@@ -135,19 +135,38 @@ async def test_how_a_command_ends_decides_what_becomes_of_the_job(
     assert (await read(coordinator, given_back)).attempts == 0
 
 
-async def test_sigterm_ends_commands_with_all_they_started_and_gives_jobs_back(
-    coordinator: Coordinator, data_dir: Path, tmp_path: Path
-) -> None:
-    ready = tmp_path / "ready"
+def with_a_child(ready: Path) -> str:
+    """Write a program that starts another, and says which processes both are."""
     os.mkfifo(ready)
-    source = (
+    return (
         "import os, subprocess, sys, time;"
         "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
         f"open({str(ready)!r}, 'w').write(f'{{os.getpid()}} {{p.pid}}');"
         "time.sleep(600)"
     )
+
+
+async def test_a_factory_that_is_killed_leaves_no_command_behind(
+    coordinator: Coordinator, data_dir: Path, tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
+    await submit(coordinator)
+    async with factory_run(data_dir, with_a_child(ready)) as factory:
+        pids = [int(pid) for pid in (await asyncio.to_thread(ready.read_text)).split()]
+        assert all(alive(pid) for pid in pids)
+        family = [psutil.Process(pid) for pid in pids]
+        factory.process.kill()
+        assert await factory.ended() == -signal.SIGKILL
+        await asyncio.to_thread(psutil.wait_procs, family, timeout=15)
+    assert not [pid for pid in pids if alive(pid)]
+
+
+async def test_sigterm_ends_commands_with_all_they_started_and_gives_jobs_back(
+    coordinator: Coordinator, data_dir: Path, tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
     job = await submit(coordinator)
-    async with factory_run(data_dir, source) as factory:
+    async with factory_run(data_dir, with_a_child(ready)) as factory:
         pids = [int(pid) for pid in (await asyncio.to_thread(ready.read_text)).split()]
         factory.process.send_signal(signal.SIGTERM)
         assert await factory.ended() == 0

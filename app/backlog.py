@@ -30,7 +30,7 @@ _WAITING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadyClass:
-    """The ready jobs of a class, counted."""
+    """The ready jobs of a class, counted; together with those of classes of other such locks."""
 
     job_class: JobClass
     ready: int

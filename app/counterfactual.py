@@ -11,10 +11,16 @@ from datetime import datetime
 from itertools import combinations, pairwise, product
 
 from app.changes import Change, ChangeKind, apply, levers, repairs
-from app.eligibility import Reason, Rejection, job_rejections, pair_rejections, rejections
+from app.eligibility import Reason, Rejection, free_to_take, may_ever_take, rejections
 from app.fleet import Context, Factory, Job, JobState
 from app.scheduler import DEFAULT_WEIGHTS, Seeker, match, score_candidate
-from app.scoring import STARVATION_LEVEL, STARVATION_STEP, within_ceiling
+from app.scoring import (
+    STARVATION_LEVEL,
+    STARVATION_STEP,
+    class_score,
+    repo_affinity,
+    within_ceiling,
+)
 
 LEVERS_MAX = 2
 _LEVELS_SEEN = 6
@@ -196,15 +202,17 @@ def _rivals(pair: Pair) -> tuple[Job, ...]:
     Of jobs that differ in age alone only the oldest counts, whatever the time.
     """
     oldest: dict[tuple[object, ...], Job] = {}
+    factory, weights = pair.factory, DEFAULT_WEIGHTS
     for other in pair.others:
-        against = job_rejections(other, pair.ctx) or pair_rejections(other.job_class, pair.factory)
-        if against or other.id == pair.job.id:
+        job_class = other.job_class
+        able = may_ever_take(job_class, factory.id, factory.offered)
+        if not able or other.id == pair.job.id or not free_to_take(other, pair.ctx):
             continue
-        score = score_candidate(other, pair.factory, pair.ctx)
         alike = (
-            score.total - score.breakdown.starvation_penalty,
-            other.job_class.priority,
-            other.job_class.cost_class,
+            class_score(job_class, factory, factory.offered, weights)
+            + weights.affinity * repo_affinity(other.repo, factory),
+            job_class.priority,
+            job_class.cost_class,
         )
         known = oldest.get(alike)
         if known is None or (other.created_at, other.id) < (known.created_at, known.id):

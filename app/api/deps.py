@@ -17,6 +17,7 @@ from app.coordinator.pulse import PulseBook
 from app.coordinator.reports import Reports
 from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
+from app.coordinator.turnstile import Turnstile
 from app.errors import Forbidden
 from app.fleet import FactoryId, Principal, Role
 from app.wire.values import PAGE_DEFAULT, PAGE_MAX, PersonalId
@@ -34,6 +35,7 @@ class Services:
     sweep: Callable[[], Awaitable[LeaseReport]]
     pulses: PulseBook
     tick_workflows: Callable[[Occasion, WorkflowId | None], Awaitable[Ticked]]
+    explaining: Turnstile
     explain_workflows: Callable[[], Awaitable[WorkflowsExplained]]
     tick_repos: Callable[[Occasion], Awaitable[Ticked]]
     hear: Callable[[Delivery], Awaitable[Heard]]

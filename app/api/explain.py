@@ -45,7 +45,9 @@ async def factory_explained(
     The ranking is empty if the next claim would be a 204; `blocked` counts what it cannot get.
     """
     own(by, factory_id)
-    found = await explain_factory(tools.db, tools.desk.catalog, FactoryId(factory_id), limit=limit)
+    asked = FactoryId(factory_id)
+    async with tools.explaining.turn():
+        found = await explain_factory(tools.db, tools.desk.catalog, asked, limit=limit)
     return answer(present.factory_explanation(found))
 
 
@@ -69,7 +71,8 @@ async def job_explained(
         waiting=tools.desk.waiting(),
         factory_id=None if factory_id is None else FactoryId(factory_id),
     )
-    found = await explain_job(tools.db, tools.desk.catalog, question)
+    async with tools.explaining.turn():
+        found = await explain_job(tools.db, tools.desk.catalog, question)
     return answer(present.job_explanation(found))
 
 

@@ -47,12 +47,14 @@ async def what_if(body: WhatIfRequest, _by: Ops, tools: Tools) -> Response:
     Over the queue as it is, or over the recorded decisions of a time span.
     """
     hypothesis = _hypothesis(body)
-    if body.decisions is not None:
-        span = body.decisions
-        past = await what_if_past(tools.db, hypothesis, span.since, span.until)
-        return answer(_of_past(past))
-    only = [FactoryId(each) for each in body.factory_ids]
-    return answer(_of_queue(await what_if_now(tools.db, tools.desk.catalog, hypothesis, only)))
+    async with tools.explaining.turn():
+        if body.decisions is not None:
+            span = body.decisions
+            past = await what_if_past(tools.db, hypothesis, span.since, span.until)
+            return answer(_of_past(past))
+        only = [FactoryId(each) for each in body.factory_ids]
+        found = await what_if_now(tools.db, tools.desk.catalog, hypothesis, only)
+        return answer(_of_queue(found))
 
 
 def _hypothesis(body: WhatIfRequest) -> Hypothesis:

@@ -5,12 +5,14 @@ saves a round trip and never decides anything.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final, TypeAlias
 
 from app.fleet import ClassId, Factory, FactoryId, JobClass
 from app.heads import Group, Heads, groups_needed
 from app.scheduler import Pick
+from app.shapes import Shape, shape_of
 from app.store import claims
 from app.store.claims import NewClasses
 from app.store.session import Connection
@@ -36,6 +38,8 @@ class Catalog:
         self._groups: dict[_Profile, frozenset[Group]] = {}
         self._last_profile: dict[FactoryId, _Profile] = {}
         self._drained: Counter[Group] = Counter()
+        self._shapes: dict[JobClass, Shape] = {}
+        self._shape_by_class: dict[ClassId, Shape] = {}
 
     async def refresh(self, conn: Connection) -> None:
         """Read what was made since the last time."""
@@ -55,6 +59,20 @@ class Catalog:
             self._excluded |= each.excluded
             if each.lock is not None:
                 self._by_lock.setdefault(each.lock, []).append(each)
+
+    def shapes(self) -> Sequence[Shape]:
+        """List the shapes of all classes; sorted when somebody asks, as claims do not."""
+        # Classes are never forgotten, and a dict keeps its order: the new ones are the last.
+        for class_id, job_class in islice(self.classes.items(), len(self._shape_by_class), None):
+            alike = shape_of(job_class)
+            shape = self._shapes.setdefault(alike, Shape(job_class=alike))
+            shape.class_ids.append(class_id)
+            self._shape_by_class[class_id] = shape
+        return tuple(self._shapes.values())
+
+    def shape(self, class_id: ClassId) -> Shape | None:
+        """Tell the shape of a class, if it was known when they were last listed."""
+        return self._shape_by_class.get(class_id)
 
     def with_lock(self, name: str) -> list[JobClass]:
         """List the classes that take a lock."""

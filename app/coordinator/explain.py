@@ -1,7 +1,7 @@
 """Explain a factory: what its next claim would get, and why it gets nothing else.
 
 The law: explanations come from the same functions and the same facts as decisions. The ranking of
-a factory is :func:`app.scheduler.rank` over heads as its next claim would read them, and what is
+a factory is that of :mod:`app.scheduler` over the few jobs that can matter, and what is
 kept from it is counted by the filter of the scheduler.
 """
 
@@ -11,6 +11,7 @@ from datetime import datetime
 
 from app.backlog import FilterStep, Unlock, counted_reasons, survivors, unlocks
 from app.coordinator.catalog import Catalog
+from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.eligibility import Reason, Rejection, factory_rejections
 from app.errors import NotFound
@@ -67,7 +68,8 @@ async def explain_factory(
         stored = snapshot.factories[0].factory
         ctx = Context(now=snapshot.now)
         factory = replace(stored, last_seen_at=ctx.now)
-        best = await ranked(conn, catalog, factory, ctx, Question(limit=limit + 1))
+        view = await QueueView.open(conn, catalog, ctx, [factory])
+        best = await ranked(view, factory, Question(limit=limit + 1))
         backlog = await backlogs.read(conn)
     refusals = factory_rejections(factory, ctx)
     places = places_of(best)

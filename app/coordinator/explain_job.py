@@ -5,22 +5,23 @@ The verdict of each factory is :func:`app.scheduler.rejections` on the very fact
 claim would find, counted by index where the ranking is long.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from app.blockers import blockers
 from app.coordinator.catalog import Catalog
 from app.coordinator.explain import Place, no_factory, places_of
-from app.coordinator.explain_pair import PairExplanation, explain_pair
+from app.coordinator.explain_pair import PairExplanation, explain_pair, repaired
+from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.eligibility import Rejection, job_rejections, rejections
 from app.errors import NotFound
 from app.explanation import headline, state_sentence
 from app.fleet import Context, Factory, FactoryId, Job, JobId, JobState
-from app.heads import classes_needed
-from app.position import stretches
-from app.scheduler import DEFAULT_WEIGHTS, Score, Seeker, Weights, score_candidate
+from app.position import Stretch, stretches
+from app.scheduler import DEFAULT_WEIGHTS, Score, Weights, score_candidate
+from app.shapes import Profile, Shape, profile, takeable
 from app.store import explaining, factories
 from app.store.explaining import Ahead, Dependant, Situation
 from app.store.session import Connection, Database
@@ -108,9 +109,12 @@ async def explain_job(db: Database, catalog: Catalog, asked: JobQuestion) -> Job
             _verdict(job, _alive(each.factory, asked, ctx), ctx) for each in snapshot.factories
         ]
         verdicts.sort(key=_able_and_best_first)
-        verdicts[:RANKED_MAX] = [
-            await _placed(conn, catalog, job, verdict, ctx) for verdict in verdicts[:RANKED_MAX]
-        ]
+        asking = [each.factory for each in verdicts[:RANKED_MAX] if not each.reasons]
+        if only:
+            asking.append(repaired(job, snapshot.factories[0].factory))
+        view = await QueueView.open(conn, catalog, ctx, asking) if asking else None
+        if view:
+            verdicts[:RANKED_MAX] = await _placed(view, job, verdicts[:RANKED_MAX])
         return JobExplanation(
             job=job,
             sentence=state_sentence(job, situation.holder),
@@ -118,11 +122,11 @@ async def explain_job(db: Database, catalog: Catalog, asked: JobQuestion) -> Job
             weights=DEFAULT_WEIGHTS,
             headline=headline([verdict.reasons for verdict in verdicts]),
             verdicts=tuple(verdicts),
-            queue=await _queue(conn, catalog, verdicts, ctx),
+            queue=await _queue(view, verdicts) if view else None,
             blockers=await _blockers(conn, situation),
             dependants=await explaining.below(conn, job.id),
-            pair=await explain_pair(conn, catalog, job, snapshot.factories[0].factory, ctx)
-            if only
+            pair=await explain_pair(conn, view, job, snapshot.factories[0].factory, ctx)
+            if only and view
             else None,
         )
 
@@ -152,33 +156,45 @@ def _verdict(job: Job, factory: Factory, ctx: Context) -> Verdict:
     )
 
 
-async def _placed(
-    conn: Connection, catalog: Catalog, job: Job, verdict: Verdict, ctx: Context
-) -> Verdict:
-    """Add to the verdict of an able factory how many jobs it would take before."""
-    if verdict.reasons:
-        return verdict
-    await catalog.refresh(conn)
-    factory = verdict.factory
-    needed = {
-        class_id: (catalog.classes[class_id], repos)
-        for class_id, repos in classes_needed(
-            catalog.classes, [Seeker(factory=factory)], ctx
-        ).items()
-    }
-    before = stretches(job, factory, ctx, DEFAULT_WEIGHTS, needed)
-    return replace(verdict, ahead=await explaining.ahead(conn, before))
+async def _placed(view: QueueView, job: Job, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Add to the verdicts of able factories how many jobs each would take before."""
+    counted: dict[Profile, Ahead] = {}
+    placed: list[Verdict] = []
+    for verdict in verdicts:
+        if verdict.reasons:
+            placed.append(verdict)
+            continue
+        # Load and health are the same for all jobs of a factory, so that those alike agree.
+        alike = profile(verdict.factory, view.shapes)
+        if alike not in counted:
+            counted[alike] = await view.ahead(_stretches(view, job, verdict.factory))
+        placed.append(replace(verdict, ahead=counted[alike]))
+    return placed
 
 
-async def _queue(
-    conn: Connection, catalog: Catalog, verdicts: Sequence[Verdict], ctx: Context
-) -> Queue | None:
+def _stretches(
+    view: QueueView, job: Job, factory: Factory
+) -> Iterator[tuple[Shape, frozenset[str], Stretch]]:
+    """Where the jobs are that the factory would take before: of a shape, in repos if any is named.
+
+    One class speaks for its shape, and one repo for all that are warm: lines lie alike for each.
+    """
+    shapes = {one.class_ids[0]: one for one in takeable(view.shapes, factory)}
+    warm = factory.warm_repos
+    one_repo = sorted(warm)[:1]
+    needed = {class_id: (one.job_class, one_repo) for class_id, one in shapes.items()}
+    for each in stretches(job, factory, view.ctx, DEFAULT_WEIGHTS, needed):
+        repos = frozenset[str]() if each.group.repo is None else warm
+        yield shapes[each.group.class_id], repos, each
+
+
+async def _queue(view: QueueView, verdicts: Sequence[Verdict]) -> Queue | None:
     placed = [(each.ahead.jobs, each.factory, each.ahead) for each in verdicts if each.ahead]
     if not placed:
         return None
     _, factory, ahead = min(placed, key=lambda one: (one[0], one[1].id))
     most = min(AHEAD_SHOWN, ahead.jobs)
-    best = await ranked(conn, catalog, factory, ctx, Question(limit=most + 1)) if most else ()
+    best = await ranked(view, factory, Question(limit=most + 1)) if most else ()
     return Queue(factory_id=factory.id, ahead=ahead, first=places_of(best)[:most])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from app.changes import Change
-from app.coordinator.catalog import Catalog
+from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import rivals
 from app.counterfactual import Pair, Wait, smallest_changes, wait_for
 from app.explanation import pair_headline
@@ -49,7 +49,7 @@ class PairExplanation:
 
 
 async def explain_pair(
-    conn: Connection, catalog: Catalog, job: Job, factory: Factory, ctx: Context
+    conn: Connection, view: QueueView, job: Job, factory: Factory, ctx: Context
 ) -> PairExplanation:
     """Try a job and a factory, as they are and as they could be."""
     factory = replace(factory, last_seen_at=ctx.now)
@@ -59,7 +59,7 @@ async def explain_pair(
     pair = Pair(
         job=job,
         factory=factory,
-        others=await rivals(conn, catalog, job, _repaired(job, factory), ctx),
+        others=await rivals(view, job, repaired(job, factory)),
         ctx=ctx,
         retriable=_retriable(record, parents),
     )
@@ -85,7 +85,7 @@ def _try(pair: Pair) -> tuple[Job | None, tuple[tuple[Change, ...], ...], Wait |
     return pair.taken(), smallest_changes(pair), wait_for(pair)
 
 
-def _repaired(job: Job, factory: Factory) -> Factory:
+def repaired(job: Job, factory: Factory) -> Factory:
     """The factory with everything that might be changed about it: it looks wherever it could."""
     repos = frozenset({job.repo} if job.repo else ())
     return replace(

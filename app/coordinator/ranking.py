@@ -1,22 +1,26 @@
 """The ranking of one factory, as its next claim would find it, as deep as asked.
 
-The best job of all is a head (:mod:`app.heads`), and so the best few are among the oldest few of
-those groups whose heads are among the best few. No job of a class scores more than its head does,
-or would if its repo were warm: so most groups of warm repos need not be looked at, either.
+The best job of all is among the oldest of the shapes (:mod:`app.shapes`), and so the best few are
+among the oldest few of those groups whose oldest are among the best few.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from app.coordinator.catalog import Catalog
+from app.coordinator.queue_view import QueueView
 from app.eligibility import factory_rejections
 from app.fleet import Context, CostClass, Factory, Job, JobId
-from app.heads import Group, Heads, classes_needed
-from app.scheduler import DEFAULT_WEIGHTS, Ranked, Seeker, Weights, score_candidate
+from app.scheduler import DEFAULT_WEIGHTS, Ranked, Weights, score_candidate
 from app.scoring import STARVATION_STEP, WARM_REPO
-from app.store import claims
-from app.store.session import Connection
-from app.wishlist import make_pool, wishes_of
+from app.shapes import Place, Shape, place_of, takeable, warm_bound
+from app.wishlist import Pool, make_pool, wishes_of
+
+ROWS_AT_ONCE = 100
+"""Up to so many rows are read as deep as asked at once, which spares a round trip."""
+
+PROBES_FIRST = 500
+PROBES_GROWTH = 4
+"""How many pairs of class and repo are looked into at first, and how much more each time after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,71 +31,112 @@ class Question:
     weights: Weights = DEFAULT_WEIGHTS
     changed: Job | None = None
 
+    @property
+    def spare(self) -> int:
+        """One row more where the oldest may be the job that is not to be read as it is stored."""
+        return 1 if self.changed else 0
 
-async def ranked(
-    conn: Connection, catalog: Catalog, factory: Factory, ctx: Context, asked: Question
-) -> tuple[Ranked, ...]:
+
+async def ranked(view: QueueView, factory: Factory, asked: Question) -> tuple[Ranked, ...]:
     """Rank the best ready jobs for a factory; none if it may take nothing now."""
-    # One row more where the head may be the job that is not to be read as it is stored.
-    spare = 1 if asked.changed else 0
-    plain, repos = await _plain(conn, catalog, factory, ctx, depth=1 + spare)
-    best = _best(_jobs(plain, asked), factory, ctx, asked)
-    warmth = WARM_REPO * asked.weights.affinity
-    enough = best[-1].score.total - warmth if len(best) == asked.limit else None
-    tops = _tops(plain, factory, ctx, asked.weights)
-    warm = [
-        Group(class_id=group.class_id, repo=repo)
-        for group, top in tops.items()
-        if enough is None or top >= enough
-        for repo in repos[group]
-    ]
-    supply = [
-        *plain,
-        *await claims.heads(conn, dict.fromkeys(warm, 1 + spare), catalog.classes),
-    ]
-    best = _best(_jobs(supply, asked), factory, ctx, asked)
-    if asked.limit > 1:
+    if factory_rejections(factory, view.ctx):
+        return ()
+    full = asked.limit + asked.spare
+    depth = full if len(view.shapes) * full <= ROWS_AT_ONCE else 1 + asked.spare
+    read = await view.oldest(view.shapes, depth)
+    plain = {one: read[one] for one in takeable(read, factory)}
+    best = _best_of(view.pool(depth, asked.weights, asked.changed), factory, view.ctx, asked)
+    warm = _Warm(view=view, factory=factory, asked=asked, depth=depth, found={})
+    best = await warm.look(plain, best)
+    if depth < full:
         leading = {one.job.id for one in best}
-        deeper = [heads.group for heads in supply if leading & {job.id for job in heads.jobs}]
-        depths = dict.fromkeys(deeper, asked.limit + spare)
-        deep = await claims.heads(conn, depths, catalog.classes)
-        best = _best(_jobs([*supply, *deep], asked), factory, ctx, asked)
+        deep = await view.oldest(_with(plain, leading), full)
+        deep_warm = await view.oldest_warm(_with(warm.found, leading), factory.warm_repos, full)
+        rows = [*_flat(deep), *_flat(deep_warm), *(one.job for one in best)]
+        best = _best(rows, factory, view.ctx, asked)
     return best
 
 
-async def rivals(
-    conn: Connection, catalog: Catalog, job: Job, factory: Factory, ctx: Context
-) -> tuple[Job, ...]:
+async def rivals(view: QueueView, job: Job, factory: Factory) -> tuple[Job, ...]:
     """Read all that could keep a factory from taking a job, whatever its ceiling, now or later.
 
-    Left out are warm jobs that stay behind the best head by more than they could ever make up: a
-    level of age, for levels do not change at the same time.
+    Of each shape the two oldest, for one of them may be the job itself; and in the repo of the job,
+    and in the others that are warm. Left out are warm jobs that stay behind the best by more than
+    they could ever make up: a level of age, for levels do not change at the same time.
     """
-    plain, repos = await _plain(conn, catalog, factory, ctx, depth=2)
+    shapes = takeable(view.shapes, factory)
+    plain = await view.oldest(shapes, 2)
     slack = WARM_REPO * DEFAULT_WEIGHTS.affinity + STARVATION_STEP * DEFAULT_WEIGHTS.starvation
-    near: set[Group] = set()
+    near: set[Shape] = set()
     for ceiling in CostClass:
-        tops = _tops(plain, replace(factory, cost_ceiling=ceiling), ctx, DEFAULT_WEIGHTS, job.id)
+        tops = _tops(plain, replace(factory, cost_ceiling=ceiling), view.ctx, job.id)
         best = max(tops.values(), default=0)
-        near |= {group for group, top in tops.items() if top + slack >= best}
-    groups = [
-        Group(class_id=group.class_id, repo=repo)
-        for group in repos
-        for repo in repos[group]
-        if group in near or repo == job.repo
-    ]
-    warm = await claims.heads(conn, dict.fromkeys(groups, 2), catalog.classes)
-    found = {other.id: other for heads in [*plain, *warm] for other in heads.jobs}
-    return tuple(found.values())
+        near |= {shape for shape, top in tops.items() if top + slack >= best}
+    own = frozenset({job.repo} if job.repo else ())
+    warm = await view.oldest_warm(
+        [shape for shape in plain if shape in near], factory.warm_repos - own, 2
+    )
+    beside = await view.oldest_warm(list(plain), own, 2)
+    found = [*_flat(plain), *_flat(warm), *_flat(beside)]
+    return tuple({other.id: other for other in found}.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Warm:
+    """Looks for a factory's best jobs in its warm repos, the most promising shapes first."""
+
+    view: QueueView
+    factory: Factory
+    asked: Question
+    depth: int
+    found: dict[Shape, tuple[Job, ...]]
+
+    async def look(
+        self, plain: Mapping[Shape, tuple[Job, ...]], best: tuple[Ranked, ...]
+    ) -> tuple[Ranked, ...]:
+        """Improve on the best few, until no shape that is left could."""
+        if not self.factory.warm_repos:
+            return best
+        ctx, weights = self.view.ctx, self.asked.weights
+        bounds = [
+            (warm_bound(jobs[0], self.factory, ctx, weights), shape)
+            for shape, jobs in plain.items()
+        ]
+        bounds.sort(key=lambda each: each[0], reverse=True)
+        most = PROBES_FIRST
+        while chunk := self._promising(bounds, best, most):
+            read = await self.view.oldest_warm(chunk, self.factory.warm_repos, self.depth)
+            self.found.update(read)
+            rows = [*(one.job for one in best), *_flat(read)]
+            best = _best(rows, self.factory, ctx, self.asked)
+            most *= PROBES_GROWTH
+        return best
+
+    def _promising(
+        self, bounds: list[tuple[Place, Shape]], best: tuple[Ranked, ...], most: int
+    ) -> list[Shape]:
+        """Take from the end of ``bounds`` what could get among the best, up to so many pairs."""
+        enough = place_of(best[-1]) if len(best) == self.asked.limit else None
+        chunk: list[Shape] = []
+        pairs = 0
+        while bounds and pairs < most and (enough is None or bounds[-1][0] < enough):
+            _, shape = bounds.pop()
+            pairs += self.view.count_pairs(shape, self.factory.warm_repos)
+            chunk.append(shape)
+        return chunk
 
 
 def _best(
     jobs: Iterable[Job], factory: Factory, ctx: Context, asked: Question
 ) -> tuple[Ranked, ...]:
     """Rank by the wish list that claims are matched by, and score the few that are shown."""
-    if factory_rejections(factory, ctx):
-        return ()
-    pool = make_pool(jobs, ctx, asked.weights)
+    found = {job.id: job for job in jobs}
+    if asked.changed:
+        found[asked.changed.id] = asked.changed
+    return _best_of(make_pool(found.values(), ctx, asked.weights), factory, ctx, asked)
+
+
+def _best_of(pool: Pool, factory: Factory, ctx: Context, asked: Question) -> tuple[Ranked, ...]:
     wishes = wishes_of(factory, pool, asked.weights).next_free((), asked.limit)
     return tuple(
         Ranked(job=job, score=score_candidate(job, factory, ctx, asked.weights))
@@ -99,34 +144,20 @@ def _best(
     )
 
 
-async def _plain(
-    conn: Connection, catalog: Catalog, factory: Factory, ctx: Context, *, depth: int
-) -> tuple[tuple[Heads, ...], dict[Group, Sequence[str]]]:
-    """Read the heads of the classes that a factory may take, and in which repos they count too."""
-    await catalog.refresh(conn)
-    needed = classes_needed(catalog.classes, [Seeker(factory=factory)], ctx)
-    depths = {Group(class_id=class_id): depth for class_id in needed}
-    plain = await claims.heads(conn, depths, catalog.classes)
-    return plain, {heads.group: sorted(needed[heads.group.class_id]) for heads in plain}
-
-
 def _tops(
-    plain: Iterable[Heads],
-    factory: Factory,
-    ctx: Context,
-    weights: Weights,
-    without: JobId | None = None,
-) -> dict[Group, int]:
-    """The best score in each class, of those heads that are read."""
+    plain: Mapping[Shape, tuple[Job, ...]], factory: Factory, ctx: Context, without: JobId
+) -> dict[Shape, int]:
+    """The best score of each shape, of those that are read."""
     return {
-        heads.group: max(score_candidate(job, factory, ctx, weights).total for job in jobs)
-        for heads in plain
-        if (jobs := [job for job in heads.jobs if job.id != without])
+        shape: max(score_candidate(job, factory, ctx).total for job in others)
+        for shape, jobs in plain.items()
+        if (others := [job for job in jobs if job.id != without])
     }
 
 
-def _jobs(supply: Iterable[Heads], asked: Question) -> Sequence[Job]:
-    found: dict[JobId, Job] = {job.id: job for heads in supply for job in heads.jobs}
-    if asked.changed:
-        found[asked.changed.id] = asked.changed
-    return tuple(found.values())
+def _flat(read: Mapping[Shape, tuple[Job, ...]]) -> Iterable[Job]:
+    return (job for jobs in read.values() for job in jobs)
+
+
+def _with(read: Mapping[Shape, tuple[Job, ...]], ids: Collection[JobId]) -> list[Shape]:
+    return [shape for shape, jobs in read.items() if any(job.id in ids for job in jobs)]

@@ -1,5 +1,6 @@
 """What if: the questions of explain, with something otherwise. Reads, and changes nothing."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -7,10 +8,13 @@ from datetime import datetime
 from app.coordinator.catalog import Catalog
 from app.coordinator.explain import no_factory
 from app.coordinator.explain_job import situation_of
+from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.eligibility import factory_rejections
 from app.fleet import Context, Factory, FactoryId, Job, JobId
 from app.replay import recorded
+from app.scheduler import Ranked
+from app.shapes import Profile, profile
 from app.store import decisions, factories
 from app.store.decisions import DecisionFilter
 from app.store.session import Connection, Database
@@ -74,13 +78,21 @@ async def what_if_now(
                 raise no_factory(factory_id)
         changed = await _changed_job(conn, hypothesis)
         asked = _asked(known, hypothesis, ctx)
+        otherwise = [hypothesis.factory(factory) for factory in asked]
+        view = await QueueView.open(conn, catalog, ctx, [*asked, *otherwise])
+        rankings = _Rankings(view=view, found={})
+        question = Question(limit=RANKING_DEPTH, weights=hypothesis.weights, changed=changed)
         return QueueOutcome(
             now=ctx.now,
             warnings=warnings(hypothesis.weights),
             factories=tuple(
                 [
-                    await _outcome(conn, catalog, factory, (hypothesis, changed), ctx)
-                    for factory in asked
+                    _outcome(
+                        factory.id,
+                        await rankings.of(factory, Question(limit=RANKING_DEPTH)),
+                        await rankings.of(then, question),
+                    )
+                    for factory, then in zip(asked, otherwise, strict=True)
                 ]
             ),
         )
@@ -100,7 +112,8 @@ async def what_if_past(
         warnings=warnings(hypothesis.weights),
         decisions=len(past),
         more=len(found) > DECISIONS_MAX,
-        flips=flips(past, hypothesis),
+        # A thousand decisions take a while; whoever claims meanwhile must not wait for it.
+        flips=await asyncio.to_thread(flips, past, hypothesis),
     )
 
 
@@ -121,19 +134,29 @@ async def _changed_job(conn: Connection, hypothesis: Hypothesis) -> Job | None:
     return hypothesis.job((await situation_of(conn, hypothesis.job_id)).job)
 
 
-async def _outcome(
-    conn: Connection,
-    catalog: Catalog,
-    factory: Factory,
-    otherwise: tuple[Hypothesis, Job | None],
-    ctx: Context,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rankings:
+    """Rankings of factories; those that want the same things are ranked once.
+
+    Their totals may differ by load and health, which is no matter here: the order is the same.
+    """
+
+    view: QueueView
+    found: dict[tuple[Profile, Question, bool], tuple[Ranked, ...]]
+
+    async def of(self, factory: Factory, asked: Question) -> tuple[Ranked, ...]:
+        refused = bool(factory_rejections(factory, self.view.ctx))
+        key = (profile(factory, self.view.shapes), asked, refused)
+        if key not in self.found:
+            self.found[key] = await ranked(self.view, factory, asked)
+        return self.found[key]
+
+
+def _outcome(
+    factory_id: FactoryId, before: Sequence[Ranked], after: Sequence[Ranked]
 ) -> FactoryOutcome:
-    hypothesis, changed = otherwise
-    before = await ranked(conn, catalog, factory, ctx, Question(limit=RANKING_DEPTH))
-    asked = Question(limit=RANKING_DEPTH, weights=hypothesis.weights, changed=changed)
-    after = await ranked(conn, catalog, hypothesis.factory(factory), ctx, asked)
     return FactoryOutcome(
-        factory_id=factory.id,
+        factory_id=factory_id,
         before=before[0].job.id if before else None,
         after=after[0].job.id if after else None,
         moves=moves(before, after),

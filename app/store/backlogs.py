@@ -8,7 +8,7 @@ from app.store.sql import sql
 
 
 async def read(conn: Connection) -> Backlog:
-    """Count what waits, by class and by state."""
+    """Count what waits, by state, and what is ready by class, locks aside."""
     ready = await conn.fetch(sql("backlog_ready"), COUNT_MAX)
     waiting = await conn.fetch(sql("backlog_waiting"), COUNT_MAX)
     return Backlog(

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
 from app.fleet import (
     ClassId,
@@ -89,25 +91,46 @@ async def below(conn: Connection, job_id: JobId) -> tuple[Dependant, ...]:
     return tuple(found.values())
 
 
-async def ahead(conn: Connection, where: Sequence[Stretch]) -> Ahead:
-    """Count the ready jobs in these stretches whose lock is free, up to a bound in all."""
-    plain = [each for each in where if each.group.repo is None]
-    in_repo = [each for each in where if each.group.repo is not None]
-    jobs = 0
-    for name, some in (("explain_ahead", plain), ("explain_ahead_repo", in_repo)):
-        if some and jobs < AHEAD_MAX:
-            repos = [[each.group.repo for each in some]] if some is in_repo else []
-            jobs += await conn.fetchval(
-                sql(name),
-                [each.group.class_id for each in some],
-                *repos,
-                [each.since.at for each in some],
-                [each.since.id for each in some],
-                [each.before.at for each in some],
-                [each.before.id for each in some],
-                AHEAD_MAX,
-            )
-    return Ahead(jobs=min(jobs, AHEAD_MAX), at_least=jobs >= AHEAD_MAX)
+async def ahead(conn: Connection, where: Sequence[tuple[Sequence[ClassId], Stretch]]) -> Ahead:
+    """Count the ready jobs of classes in stretches whose lock is free, up to a bound in all."""
+    jobs = await conn.fetchval(
+        sql("explain_ahead"),
+        [class_id for ids, _ in where for class_id in ids],
+        [number for number, (ids, _) in enumerate(where, start=1) for _ in ids],
+        *_borders([each for _, each in where]),
+        AHEAD_MAX,
+    )
+    return Ahead(jobs=jobs, at_least=jobs >= AHEAD_MAX)
+
+
+async def ahead_in_repos(
+    conn: Connection, where: Sequence[tuple[Sequence[tuple[ClassId, str]], Stretch]], so_far: Ahead
+) -> Ahead:
+    """Count on with those of classes within repos."""
+    pairs = [pair for some, _ in where for pair in some]
+    if not pairs:
+        return so_far
+    more = await conn.fetchval(
+        sql("explain_ahead_repo"),
+        [class_id for class_id, _ in pairs],
+        [number for number, (some, _) in enumerate(where, start=1) for _ in some],
+        *_borders([each for _, each in where]),
+        AHEAD_MAX,
+        [repo for _, repo in pairs],
+    )
+    jobs = min(so_far.jobs + more, AHEAD_MAX)
+    return Ahead(jobs=jobs, at_least=jobs >= AHEAD_MAX)
+
+
+def _borders(
+    where: Sequence[Stretch],
+) -> tuple[list[datetime], list[UUID], list[datetime], list[UUID]]:
+    return (
+        [each.since.at for each in where],
+        [each.since.id for each in where],
+        [each.before.at for each in where],
+        [each.before.id for each in where],
+    )
 
 
 def _job(row: Record) -> Job:

@@ -11,6 +11,9 @@ STATEMENTS = (
     "explain_ahead",
     "explain_ahead_repo",
     "explain_below",
+    "explain_oldest",
+    "explain_oldest_repo",
+    "explain_repo_classes",
     "job_situation",
 )
 

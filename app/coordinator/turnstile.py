@@ -1,0 +1,47 @@
+"""A turnstile: so many at once, some more in the queue, and nobody beyond.
+
+Claims and explanations share one event loop and one set of connections. A dashboard that asks for
+a hundred explanations at once waits for its turn holding neither; those who claim never pass here.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from app.errors import Unavailable
+
+EXPLANATIONS_AT_ONCE = 2
+"""One may wait for the database while the other computes; more would only compute by turns."""
+
+QUEUE_MAX = 32
+RETRY_AFTER_S = 2
+
+
+class Turnstile:
+    """Lets few work at once."""
+
+    def __init__(self, at_once: int = EXPLANATIONS_AT_ONCE, queue_max: int = QUEUE_MAX) -> None:
+        """Let ``at_once`` through, and ``queue_max`` wait."""
+        self._free = asyncio.Semaphore(at_once)
+        self._queue_max = queue_max
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn, and have it for as long as the block takes.
+
+        Raises:
+            Unavailable: too many are waiting already.
+        """
+        if self._free.locked() and self._waiting >= self._queue_max:
+            detail = "Too many explanations are being asked for at once."
+            raise Unavailable(detail, retry_after_s=RETRY_AFTER_S)
+        self._waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._free.release()

@@ -45,7 +45,12 @@ def derived_health(outcomes: Iterable[PastLease], now: datetime) -> Health:
     recent = [past for past in _latest(outcomes) if now - past.ended_at <= DEGRADED_WINDOW]
     seen = recent[:DEGRADED_OUTCOMES_MAX]
     bad = sum(past.outcome is not Outcome.SUCCEEDED for past in seen)
-    if len(seen) >= DEGRADED_OUTCOMES_MIN and 2 * bad >= len(seen):
+    return health_shown(len(seen), bad)
+
+
+def health_shown(seen: int, bad: int) -> Health:
+    """Judge by how many of the last 10 outcomes within 24 h there were, and were bad."""
+    if seen >= DEGRADED_OUTCOMES_MIN and 2 * bad >= seen:
         return Health.DEGRADED
     return Health.OK
 

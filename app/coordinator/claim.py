@@ -24,7 +24,6 @@ from app.fleet import (
     DecisionId,
     Factory,
     FactoryId,
-    Job,
     JobRecord,
 )
 from app.life import next_heartbeat_s
@@ -155,10 +154,9 @@ def _seekers(
     """Let each want seek as its factory now is, and note that with it."""
     seekers = []
     for factory_id, found in facts.items():
-        factory = _present(found.factory, ctx)
         for one in wanting[factory_id]:
-            one.now, one.factory = ctx.now, factory
-            seekers.append(Seeker(factory=factory, max_jobs=one.left))
+            one.now, one.factory = ctx.now, found.factory
+            seekers.append(Seeker(factory=found.factory, max_jobs=one.left))
     return seekers
 
 
@@ -208,22 +206,16 @@ async def _commit(
     return lost
 
 
-def _present(factory: Factory, ctx: Context) -> Factory:
-    """Who claims is alive: its own claim is the sign of life."""
-    return replace(factory, last_seen_at=ctx.now)
-
-
 def _lease(pick: Pick, one: Served, batch: _Batch, busier: int, decision_id: UUID) -> NewLease:
     """Write down a pick with the facts it was decided on, ``busier`` by earlier picks."""
     facts = batch.facts[pick.factory_id]
-    job: Job = pick.job
-    factory = replace(facts.factory, seats_used=facts.factory.seats_used + busier)
+    factory = facts.factory
+    if busier:
+        factory = replace(factory, seats_used=factory.seats_used + busier)
     return NewLease(
         factory_id=pick.factory_id,
         epoch=facts.epoch,
-        job_id=job.id,
-        version=job.version,
-        lock=job.job_class.lock,
+        job=pick.job,
         key=one.want.key,
         lease_s=one.want.lease_s,
         decision_id=DecisionId(decision_id),

@@ -36,14 +36,12 @@ class CommitOutcome(StrEnum):
 class NewLease:
     """A pick to commit: this job, as it was read, for this factory, as it was read.
 
-    ``epoch`` and ``version`` are what the facts were read at; ``record`` is the decision.
+    ``epoch`` is what the factory's facts were read at; ``record`` is the decision.
     """
 
     factory_id: FactoryId
     epoch: int
-    job_id: JobId
-    version: int
-    lock: str | None
+    job: Job
     key: str | None
     lease_s: int
     decision_id: DecisionId
@@ -164,9 +162,9 @@ async def commit(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | 
         list(range(len(leases))),
         [lease.factory_id for lease in leases],
         [lease.epoch for lease in leases],
-        [lease.job_id for lease in leases],
-        [lease.version for lease in leases],
-        [lease.lock for lease in leases],
+        [lease.job.id for lease in leases],
+        [lease.job.version for lease in leases],
+        [lease.job.job_class.lock for lease in leases],
         [lease.key for lease in leases],
         [lease.lease_s for lease in leases],
         [lease.decision_id for lease in leases],
@@ -174,10 +172,10 @@ async def commit(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | 
         [lease.record for lease in leases],
     )
     return [
-        Leased(job=jobs.to_record(row), expires_at=row["lease_expires_at"])
+        Leased(job=jobs.to_leased(row, lease.job), expires_at=row["lease_expires_at"])
         if row["outcome"] == CommitOutcome.LEASED
         else Lost(outcome=CommitOutcome(row["outcome"]))
-        for row in rows
+        for row, lease in zip(rows, leases, strict=True)
     ]
 
 

@@ -20,14 +20,12 @@ from app.fleet import (
     FactoryRecord,
     FactorySpec,
     Health,
-    Outcome,
     Standing,
 )
 from app.health import (
     COUNTED,
     DEGRADED_OUTCOMES_MAX,
-    PastLease,
-    derived_health,
+    health_shown,
     worse,
 )
 from app.store.session import Connection, Record
@@ -64,7 +62,9 @@ async def snapshot(conn: Connection, ids: Sequence[FactoryId] | None) -> Snapsho
         ids = await page(conn, after=None, limit=None)
     rows = await _read(conn, ids)
     read_at: datetime = rows[0]["now"] if rows else await now(conn)
-    return Snapshot(now=read_at, factories=tuple(facts(row) for row in rows))
+    return Snapshot(
+        now=read_at, factories=tuple(facts(row, read_at, row["last_seen_at"]) for row in rows)
+    )
 
 
 async def now(conn: Connection) -> datetime:
@@ -91,9 +91,8 @@ async def _read(conn: Connection, ids: Sequence[FactoryId]) -> list[Record]:
     return rows
 
 
-def facts(row: Record) -> FactoryFacts:
-    """Translate a row of ``factory_read``."""
-    now: datetime = row["now"]
+def facts(row: Record, now: datetime, last_seen_at: datetime) -> FactoryFacts:
+    """Translate the facts in a row of ``factory_read``."""
     return FactoryFacts(
         factory=Factory(
             id=FactoryId(row["id"]),
@@ -110,7 +109,7 @@ def facts(row: Record) -> FactoryFacts:
             quarantined_until=_ahead(row["quarantined_until"], now),
             account=row["account"],
             cooldown_until=_ahead(row["cooldown_until"], now),
-            last_seen_at=row["last_seen_at"],
+            last_seen_at=last_seen_at,
             last_served_at=row["last_served_at"],
         ),
         epoch=row["epoch"],
@@ -153,20 +152,15 @@ def _record(row: Record, waiting: frozenset[FactoryId]) -> FactoryRecord:
 
 def _health(row: Record) -> Health:
     """The worse of what it reports and what its outcomes show."""
-    past = zip(row["outcomes"] or (), row["claimed"] or (), row["ended"] or (), strict=True)
-    shown = derived_health(
-        (
-            PastLease(outcome=Outcome(outcome), claimed_at=claimed_at, ended_at=ended_at)
-            for outcome, claimed_at, ended_at in past
-        ),
-        row["now"],
-    )
-    return worse(Health(row["health"]), shown)
+    return worse(Health(row["health"]), health_shown(row["seen"], row["bad"]))
 
 
 def _warm(row: Record) -> frozenset[str]:
     """Declared repos first, then those of its newest successes, a limited number in all."""
-    ordered = dict.fromkeys([*row["warm_repos"], *(row["repos"] or ())])
+    succeeded = row["repos"]
+    if succeeded is None:
+        return frozenset(row["warm_repos"][:WARM_REPOS_MAX])
+    ordered = dict.fromkeys([*row["warm_repos"], *succeeded])
     return frozenset(list(ordered)[:WARM_REPOS_MAX])
 
 

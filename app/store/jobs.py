@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import asyncpg
 
@@ -10,6 +11,8 @@ from app.fleet import (
     ClassId,
     FactoryId,
     IfParentFails,
+    Job,
+    JobClass,
     JobId,
     JobRecord,
     JobState,
@@ -84,6 +87,17 @@ async def edit(conn: Connection, job_id: JobId, *, version: int, content: Conten
 
 def to_record(row: Record) -> JobRecord:
     """Translate a row of ``job_read``, or of a statement that returns its columns."""
+    return _record(row, classes.from_row(row), row["created_at"], row["updated_at"])
+
+
+def to_leased(row: Record, job: Job) -> JobRecord:
+    """Translate a row of ``claim_commit``, which leaves out what the claimed job says already."""
+    return _record(row, job.job_class, job.created_at, row["claimed_at"])
+
+
+def _record(
+    row: Record, job_class: JobClass, created_at: datetime, updated_at: datetime
+) -> JobRecord:
     hold = None
     if row["hold_reason"] is not None:
         hold = Standing(reason=row["hold_reason"], by=row["hold_by"], until=row["hold_until"])
@@ -92,7 +106,7 @@ def to_record(row: Record) -> JobRecord:
         version=row["version"],
         kind=row["kind"],
         state=JobState(row["state"]),
-        job_class=classes.from_row(row),
+        job_class=job_class,
         repo=row["repo"],
         payload=row["payload"],
         labels=row["labels"],
@@ -112,7 +126,7 @@ def to_record(row: Record) -> JobRecord:
         cancel_requested=row["cancel_requested_at"] is not None,
         result=row["result"],
         error=row["error"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
+        created_at=created_at,
+        updated_at=updated_at,
         finished_at=row["finished_at"],
     )

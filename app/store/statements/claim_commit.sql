@@ -120,8 +120,7 @@ select
     u.id, u.version, u.state, u.kind, u.repo, u.payload, u.labels, u.if_parent_fails, u.run_after,
     u.timeout_s, u.attempts, u.attempts_max, u.dedupe_key, u.hold_reason, u.hold_by, u.hold_until,
     u.holder, u.fence, u.fence_open, u.claimed_at, u.lease_expires_at, u.cancel_requested_at,
-    u.result, u.error, u.created_at, u.updated_at, u.finished_at,
-    c.required, c.prefers_engine, c.cost_class, c.priority, c.lock, c.excluded,
+    u.result, u.error, u.finished_at,
     array(select d.parent_id from job_dependency d where d.job_id = u.id) as depends_on
 from want w
 left join present p on p.ord = w.ord
@@ -129,5 +128,4 @@ left join job_now j on j.ord = w.ord
 left join turn t on t.ord = w.ord
 left join fit f on f.ord = w.ord
 left join leased u on u.ord = w.ord
-left join job_class c on c.id = u.class_id
 order by w.ord

@@ -9,7 +9,13 @@ head as materialized (
     union all
     {claim_heads_repo+7}
 )
-select f.*, c.new_classes, s.xmin, h.*
+select
+    case when f.nth = 1 then f.now end as now,
+    f.id, f.version, f.capabilities, f.engines, f.warm_repos, f.repos, f.declared_cost_ceiling,
+    f.ops_cost_ceiling, f.seat_limit, f.used, f.external_load, f.health, f.seen, f.bad,
+    f.drain_reason, f.drain_by, f.drain_until, f.pause_reason, f.pause_by, f.pause_until,
+    f.quarantined_until, f.account, f.cooldown_until, f.last_served_at, f.epoch,
+    c.new_classes, s.xmin, h.*
 from (select row_number() over (order by ord) as nth, fact.* from fact) f
 left join (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin) s on f.nth = 1
 left join (

@@ -9,7 +9,7 @@ select
     p.last_seen_at, p.health, p.external_load, p.warm_repos,
     s.seat_limit, s.used, s.epoch, s.last_served_at,
     a.cooldown_until,
-    past.outcomes, past.claimed, past.ended,
+    past.seen, past.bad,
     warm.repos,
     wanted.ord
 from unnest($1::text[]) with ordinality as wanted (id, ord)
@@ -18,12 +18,9 @@ join factory_pulse p on p.factory_id = f.id
 join factory_seat s on s.factory_id = f.id
 left join account a on a.name = coalesce(f.account, e'\x1f' || f.id)
 cross join lateral (
-    select
-        array_agg(e.outcome) as outcomes,
-        array_agg(e.claimed_at) as claimed,
-        array_agg(e.at) as ended
+    select count(*) as seen, count(*) filter (where e.outcome <> 'succeeded') as bad
     from (
-        select outcome, claimed_at, at
+        select outcome
         from job_event
         where factory_id = f.id
             and outcome is not null

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from app.coordinator.edit import JobPatch as Patch
+from app.coordinator.submit_apart import Apart
 from app.fleet import CostClass, FactoryId, FactorySpec, JobClass, JobId, JobSpec
 from app.wire.factories import FactoryPut
 from app.wire.job_fields import JobFields
@@ -29,6 +30,18 @@ def batch(bodies: Sequence[BatchJob]) -> tuple[JobSpec, ...]:
     refs = {body.ref for body in bodies if body.ref is not None}
     known: _Classes = {}
     return tuple(_batch_job(body, refs, known) for body in bodies)
+
+
+def apart(bodies: Sequence[BatchJob]) -> Apart | None:
+    """Read the jobs of a batch, if none waits for any and none has a key, each in its turn."""
+    if any(body.ref or body.depends_on or body.dedupe_key for body in bodies):
+        return None
+    known: _Classes = {}
+    job_classes = [_class(body, known) for body in bodies]
+    return Apart(
+        job_classes=job_classes,
+        spec=lambda number: _spec(bodies[number], job_classes[number]),
+    )
 
 
 def patch(body: JobPatch) -> Patch:

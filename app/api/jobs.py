@@ -17,6 +17,7 @@ from app.coordinator.edit import edit
 from app.coordinator.once import Answer, Key, once
 from app.coordinator.reads import JobFilter, get_job, job_events, list_jobs
 from app.coordinator.submit import submit, submit_shown
+from app.coordinator.submit_apart import submit_apart
 from app.errors import (
     DependencyCycle,
     IdempotencyMismatch,
@@ -95,11 +96,15 @@ async def submit_jobs(body: JobBatch, by: OpsOrClient, key: OnceKey, db: Db) -> 
 
 
 async def _take_in_all(db: Database, body: JobBatch, by: Principal, key: Key | None) -> Answer:
-    specs = accept.batch(body.jobs)
+    apart = accept.apart(body.jobs)
+    specs = () if apart else accept.batch(body.jobs)
 
     async def act(conn: Connection) -> Answer:
         reply = plain_new.Reply()
-        taken = await submit_shown(conn, specs, by=by, view=reply.view)
+        if apart:
+            taken = await submit_apart(conn, apart, by=by, view=reply.view)
+        else:
+            taken = await submit_shown(conn, specs, by=by, view=reply.view)
         status = 201 if taken.any_new else 200
         return kept_written(reply.written(taken), status=status, headers={})
 

@@ -11,7 +11,6 @@ Order of what is waited for: classes, then jobs by id, then dedupe keys in their
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Generic, TypeVar
 
 from app.coordinator.placement import Place, place
@@ -22,6 +21,7 @@ from app.errors import DependencyCycle, UnknownDependency
 from app.fleet import (
     ClassId,
     IfParentFails,
+    JobClass,
     JobId,
     JobRecord,
     JobSpec,
@@ -142,9 +142,14 @@ async def _take_in(
     offered = await offers.read(conn)
     made = await _rows(conn, plan, offered.now)
     fresh: list[T] = []
+
+    def meanwhile() -> None:
+        show(made, offered, view, fresh)
+        if len(made) == len(plan.slots):
+            view.all_new(fresh)
+
     if made:
-        show = partial(_show, plan, made, offered, view, fresh)
-        await _store(conn, made, offered.now, by=by, meanwhile=show)
+        await _store(conn, made, offered.now, by=by, meanwhile=meanwhile)
     stored = plan.stored
     found = await jobs.by_ids(conn, stored) if stored else {}
     if len(found) < len(stored):
@@ -167,10 +172,7 @@ async def _rows(conn: Connection, plan: Plan, now: datetime) -> list[NewJob]:
     """Find the class and the place of each job that is new."""
     if not plan.new:
         return []
-    # Jobs of one batch share the objects of their classes: hashing each is dear, comparing is not.
-    by_object = {id(new.spec.job_class): new.spec.job_class for new in plan.new}
-    class_ids = await classes.intern(conn, set(by_object.values()))
-    id_of = {key: class_ids[job_class] for key, job_class in by_object.items()}
+    id_of = await class_ids_of(conn, [new.spec.job_class for new in plan.new])
     places = await _places(conn, plan, now)
     return [
         NewJob(
@@ -184,6 +186,16 @@ async def _rows(conn: Connection, plan: Plan, now: datetime) -> list[NewJob]:
         )
         for new, place in zip(plan.new, places, strict=True)
     ]
+
+
+async def class_ids_of(conn: Connection, job_classes: Sequence[JobClass]) -> dict[int, ClassId]:
+    """Find, or make, the class of each of these values, by the identity of the value.
+
+    Jobs of one batch share the values of their classes: hashing each is dear, telling apart is not.
+    """
+    by_object = {id(each): each for each in job_classes}
+    class_ids = await classes.intern(conn, set(by_object.values()))
+    return {key: class_ids[job_class] for key, job_class in by_object.items()}
 
 
 async def _store(
@@ -262,9 +274,7 @@ def _ready_classes(made: Sequence[NewJob]) -> set[ClassId]:
     return {job.class_id for job in made if job.state is JobState.READY}
 
 
-def _show(
-    plan: Plan, made: Sequence[NewJob], offered: Offers, view: View[T], shown: list[T]
-) -> None:
+def show(made: Sequence[NewJob], offered: Offers, view: View[T], shown: list[T]) -> None:
     """Show the jobs that are made; jobs of a class are warned of alike."""
     said: dict[ClassId, tuple[str, ...]] = {}
     now = offered.now
@@ -277,8 +287,6 @@ def _show(
             warnings = warnings_for(job.spec.job_class, offered.factories, now)
             said[job.class_id] = warnings
         shown.append(view.new(job, now, warnings))
-    if len(made) == len(plan.slots):
-        view.all_new(shown)
 
 
 def _check_ring(parents: Mapping[JobId, frozenset[JobId]], new: Mapping[JobId, Newcomer]) -> None:

@@ -1,6 +1,6 @@
 """New jobs: how they are written, and how they read in the transaction that made them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from app.store.retrying import Moved
 from app.store.session import Connection
 from app.store.sql import sql
 
-_STEP = 500
+STEP = 250
 """So many rows are sent at once: few enough for PostgreSQL to begin early."""
 
 
@@ -57,11 +57,36 @@ async def insert(
     """
     keyed = [job for job in jobs if job.spec.dedupe_key is not None]
     others = [job for job in jobs if job.spec.dedupe_key is None] if keyed else jobs
+    steps = (others[first : first + STEP] for first in range(0, len(others), STEP))
+    await insert_in_steps(conn, steps, now, by=by, meanwhile=meanwhile)
+    return len(others) + (await _insert_keyed(conn, keyed, by) if keyed else 0)
+
+
+async def insert_in_steps(
+    conn: Connection,
+    steps: Iterable[Sequence[NewJob]],
+    now: datetime,
+    *,
+    by: str,
+    meanwhile: Callable[[], None],
+) -> None:
+    """Insert jobs without a dedupe key; each step is made while the ones before are stored.
+
+    Args:
+        conn: the caller's transaction.
+        steps: what to insert.
+        now: the time of that transaction.
+        by: who submits them.
+        meanwhile: called once, while the last step is stored.
+
+    Raises:
+        Moved: the class of one was pruned meanwhile.
+    """
+    rows = ([_columns(job, now, by) for job in step] for step in steps)
     try:
-        await copy_in(conn, "job", _COPIED, _steps(others, now, by), meanwhile)
+        await copy_in(conn, "job", _COPIED, rows, meanwhile)
     except asyncpg.ForeignKeyViolationError as error:
         raise Moved from error
-    return len(others) + (await _insert_keyed(conn, keyed, by) if keyed else 0)
 
 
 def as_inserted(job: NewJob, now: datetime) -> JobRecord:
@@ -125,11 +150,6 @@ _COPIED = (
     *("run_after", "timeout_s", "attempts_max", "parents_left", "cancelled_by_parent"),
     *("wake_at", "finished_at", "submitted_by"),
 )
-
-
-def _steps(jobs: Sequence[NewJob], now: datetime, by: str) -> Iterator[Sequence[Row]]:
-    for first in range(0, len(jobs), _STEP):
-        yield [_columns(job, now, by) for job in jobs[first : first + _STEP]]
 
 
 def _columns(job: NewJob, now: datetime, by: str) -> Row:

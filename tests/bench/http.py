@@ -45,6 +45,8 @@ class Exchange(asyncio.Protocol):
         self._failed = failed
         self._transport: asyncio.Transport | None = None
         self._received = b""
+        self._pieces: list[bytes] = []
+        self._missing = 0
         self._sent_at = 0.0
         self._closing = False
 
@@ -65,8 +67,15 @@ class Exchange(asyncio.Protocol):
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._received:
-            data = self._received + data
+        if self._missing > len(data):
+            # A long body: put together once, when all of it is there.
+            self._pieces.append(data)
+            self._missing -= len(data)
+            return
+        if self._received or self._pieces:
+            data = b"".join([self._received, *self._pieces, data])
+            self._pieces.clear()
+            self._missing = 0
         head = data.find(_HEAD_END)
         if head < 0:
             self._received = data
@@ -76,6 +85,7 @@ class Exchange(asyncio.Protocol):
         body = head + len(_HEAD_END)
         if len(data) - body < length:
             self._received = data
+            self._missing = length - (len(data) - body)
             return
         self._received = b""
         self._answered(Answer(int(data[9:12]), data[body:], perf_counter() - self._sent_at))

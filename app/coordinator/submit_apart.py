@@ -1,0 +1,74 @@
+"""Submit many jobs that have nothing to do with each other: most of all bulk submissions.
+
+They wait for nobody and have no dedupe key, so that nothing about them has to be looked up but
+their classes. Each piece of them is read and placed while the pieces before it are stored.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.coordinator.placement import place
+from app.coordinator.submit import Shown, T, View, class_ids_of, show
+from app.fleet import ClassId, IfParentFails, JobClass, JobId, JobSpec, JobState, Principal
+from app.runtime.ids import new_id
+from app.store import offers
+from app.store.newcomers import STEP, NewJob, insert_in_steps
+from app.store.retrying import settled_within
+from app.store.session import Connection
+from app.store.wake import wake
+
+_NOBODY: frozenset[JobId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Jobs that wait for nobody and have no dedupe key, each read when it is its turn."""
+
+    job_classes: Sequence[JobClass]
+    spec: Callable[[int], JobSpec]
+
+
+async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: View[T]) -> Shown[T]:
+    """Take in such jobs, all or none; they are answered as a view shows them, in their order.
+
+    Raises:
+        LostRace: their classes were pruned again and again.
+    """
+    return await settled_within(conn, lambda: _take_in(conn, jobs, by, view))
+
+
+async def _take_in(conn: Connection, jobs: Apart, by: Principal, view: View[T]) -> Shown[T]:
+    offered = await offers.read(conn)
+    id_of = await class_ids_of(conn, jobs.job_classes)
+    made: list[NewJob] = []
+    shown: list[T] = []
+
+    def steps() -> Iterator[Sequence[NewJob]]:
+        for first in range(0, len(jobs.job_classes), STEP):
+            step = _new(jobs, id_of, first, offered.now)
+            made.extend(step)
+            yield step
+
+    def meanwhile() -> None:
+        show(made, offered, view, shown)
+        view.all_new(shown)
+
+    await insert_in_steps(conn, steps(), offered.now, by=by.name, meanwhile=meanwhile)
+    await wake(conn, {job.class_id for job in made if job.state is JobState.READY})
+    return Shown(answers=tuple(shown), any_new=True, all_new=True)
+
+
+def _new(jobs: Apart, id_of: dict[int, ClassId], first: int, now: datetime) -> list[NewJob]:
+    """Read and place the jobs of a step."""
+    made = []
+    for number in range(first, min(first + STEP, len(jobs.job_classes))):
+        spec = jobs.spec(number)
+        state = JobState.READY
+        if spec.run_after is not None:
+            state = place(
+                {}, if_parent_fails=IfParentFails.CANCEL, run_after=spec.run_after, now=now
+            ).state
+        class_id = id_of[id(jobs.job_classes[number])]
+        made.append(NewJob(JobId(new_id()), class_id, spec, _NOBODY, state, 0, None))
+    return made

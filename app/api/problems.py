@@ -13,6 +13,7 @@ from app.api.strict_json import shown
 from app.errors import Refusal
 from app.fleet import Json, JsonObject
 from app.runtime.logs import redact
+from app.wire.faults import message_of
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 2
@@ -147,8 +148,7 @@ def of_validation(error: RequestValidationError) -> errors.Invalid:
     """Turn what the models found into a refusal that names each field, and repeats no value."""
     faults: list[Json] = []
     for each in cast("Sequence[dict[str, Any]]", error.errors()):
-        message = str(each["msg"]).removeprefix("Value error, ")
-        fault: JsonObject = {"field": field_path(each["loc"]), "message": message}
+        fault: JsonObject = {"field": field_path(each["loc"]), "message": message_of(each)}
         if fault not in faults:
             faults.append(fault)
     first = cast("JsonObject", faults[0])

@@ -6,7 +6,13 @@ Exit codes: 0 done, 1 an error, 2 accepted although nobody can take it now.
 from pydantic import ValidationError
 
 from app.errors import Refusal
+from app.runtime.client_settings import ClientSettings
+from app.runtime.settings import Settings, environment_variable
 from app.sdk import FleetError
+from app.wire.faults import faults_of
+
+_SETTINGS = frozenset({Settings.__name__, ClientSettings.__name__})
+"""Their fields are known by the names of environment variables."""
 
 
 class CliError(Exception):
@@ -22,10 +28,8 @@ def sentence(error: Exception) -> str:
     if isinstance(error, Refusal):
         return error.detail
     if isinstance(error, ValidationError):
-        return "; ".join(
-            ": ".join(filter(None, [".".join(map(str, each["loc"])), each["msg"]]))
-            for each in error.errors(include_url=False, include_input=False)
-        )
+        named = environment_variable if error.title in _SETTINGS else str
+        return "; ".join(faults_of(error, named))
     if isinstance(error, CliError | FleetError | RuntimeError | OSError):
         return " ".join(str(error).split()) or type(error).__name__
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

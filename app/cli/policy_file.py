@@ -26,6 +26,7 @@ from app.fleet import (
     Standing,
 )
 from app.policy import Refused, Scenario
+from app.wire.faults import faults_of
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _BY = "the scenario"
@@ -100,9 +101,7 @@ def read_scenarios(path: Path) -> tuple[Scenario, ...]:
         message = f"{path}: {' '.join(str(error).split())}"
         raise CliError(message) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        message = f"{path}: {where}: {first['msg']}"
+        message = f"{path}: {next(iter(faults_of(error)))}"
         raise CliError(message) from None
     return tuple(_scenario(each, path) for each in text.scenarios)
 

@@ -39,6 +39,7 @@ from app.cli.jobfile import JobFileError, parse_job_file, require_yolo
 from app.cli.screen import emit_json, warn
 from app.fleet import Json, JsonObject
 from app.sdk import FleetClient
+from app.wire.faults import faults_of
 from app.wire.jobs import JobBatch, JobSubmit, SubmittedBatch, SubmittedJob
 
 _STDIN: Final = "-"
@@ -210,11 +211,7 @@ def _valid(model: type[JobSubmit] | type[JobBatch], given: JsonObject) -> JobSub
     try:
         return model.model_validate_json(json.dumps(given))
     except ValidationError as error:
-        wrong = [
-            f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"
-            for each in error.errors(include_url=False)
-        ]
-        message = f"this is not a job: {'; '.join(wrong)}"
+        message = f"this is not a job: {'; '.join(faults_of(error))}"
         raise CliError(message) from None
 
 

@@ -4,14 +4,18 @@ A client of the SDK like the command line. Read-only by default: the one tool th
 only if whoever starts the server allows it.
 """
 
-from typing import Annotated, Any
+from importlib.metadata import version
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from mcp.server import MCPServer
-from mcp.types import ToolAnnotations
-from pydantic import BaseModel, Field
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError
 
-from app.sdk import FleetClient
+from app.sdk import FleetClient, FleetError, Problem
+from app.wire.faults import faults_of
 from app.wire.jobs import JobSubmit
 from app.wire.what_if import WhatIfRequest
 
@@ -21,6 +25,8 @@ what would have to change, what past claims were decided on, and what other weig
 Answers come from the functions and the facts that decide. Ids of jobs and decisions are UUIDs,
 those of factories are names."""
 
+_DISTRIBUTION: Final = "fleet-coordinator"
+
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
@@ -28,9 +34,46 @@ FactoryName = Annotated[str, Field(description="The factory's id.")]
 JobName = Annotated[UUID, Field(description="The job's id.")]
 
 
-def make_server(fleet: FleetClient, *, allow_submit: bool) -> MCPServer:
+class FleetServer(MCPServer[Any]):
+    """The server; a refusal is an answer that the agent can read and act on, and no crash of it."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool by name.
+
+        Raises:
+            ToolError: it was refused; the text says what and why.
+        """
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            match error.__cause__:
+                case ValidationError() as wrong:
+                    said = "; ".join(faults_of(wrong))
+                    message = f"The arguments of {name} are not valid: {said}"
+                    raise ToolError(message) from None
+                case FleetError() as refused:
+                    raise ToolError(refusal(refused)) from None
+            raise
+
+
+def refusal(error: FleetError) -> str:
+    """Say why there is no answer: what sort of problem, what happened, field by field."""
+    if not isinstance(error, Problem):
+        return str(error)
+    return f"{error.body.title}: {error} ({error.slug}, {error.status})"
+
+
+def make_server(fleet: FleetClient, *, allow_submit: bool) -> MCPServer[Any]:
     """Make the server; ``fleet`` is open for as long as it runs."""
-    server = MCPServer(name="fleet", instructions=INSTRUCTIONS, log_level="WARNING")
+    server = FleetServer(
+        name="fleet",
+        title="Fleet coordinator",
+        version=version(_DISTRIBUTION),
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+    )
     _explanations(server, fleet)
     _records(server, fleet)
     if allow_submit:

@@ -96,10 +96,13 @@ def retry_after_s(response: httpx.Response) -> float | None:
 
 
 def _sentence(body: ProblemBody) -> str:
-    """Write the refusal with its reasons, field by field, in one line."""
+    """Write the refusal with its reasons, field by field, in one line; nothing is said twice."""
     parts = [f"{each.field}: {each.message}" for each in body.errors]
     reasons = (body.model_extra or {}).get("reasons")
     if isinstance(reasons, list):
         parts += [str(each) for each in reasons]
     detail = body.detail or body.title
-    return f"{detail.rstrip('.')} ({'; '.join(parts)})" if parts else detail
+    more = [each for each in parts if each.partition(": ")[2].rstrip(".") != detail.rstrip(".")]
+    if detail in more:
+        return "; ".join(more)
+    return f"{detail.rstrip('.')} ({'; '.join(more)})" if more else detail

@@ -16,6 +16,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from app.sdk.errors import NotAFleet, Problem, Unreachable, retry_after_s
+from app.wire.faults import faults_of
 
 R = TypeVar("R", bound=BaseModel)
 Params = Mapping[str, str | int | float | bool | Sequence[str] | None]
@@ -170,9 +171,8 @@ def read(response: httpx.Response, model: type[R]) -> R:
     try:
         return model.model_validate_json(response.content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "body"
-        message = f"the answer of {response.url} is not what was expected: {place}: {first['msg']}"
+        first = next(iter(faults_of(error)))
+        message = f"the answer of {response.url} is not what was expected: {first}"
         raise NotAFleet(message) from error
 
 

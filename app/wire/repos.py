@@ -8,6 +8,7 @@ from app.repo import ExploreLevel
 from app.wire.job_fields import ID_EXAMPLE
 from app.wire.projects import JobDefaults, JobDefaultsReply
 from app.wire.values import (
+    OWNER_AND_NAME,
     Flag,
     Integer,
     Name,
@@ -26,9 +27,7 @@ COOLDOWN_MAX_S = 30 * 86_400
 
 Cap = Annotated[Integer, Field(ge=0, le=CAP_MAX)]
 Cooldown = Annotated[Integer, Field(ge=0, le=COOLDOWN_MAX_S)]
-GitHubName = Annotated[
-    str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")
-]
+GitHubName = Annotated[str, StringConstraints(max_length=200, pattern=OWNER_AND_NAME)]
 
 _OBJECTIVE = "What a person wants done: it is all that is worked on, and bars explore and issues."
 _FOCUS = "What is worked on without an objective; explore sets it. Blank is none."

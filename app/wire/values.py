@@ -47,6 +47,14 @@ _YEARS = range(1970, 9999)
 _DATE_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 _NO_CONTROL = r"^[^\x00-\x1f\x7f]+$"
 _ID = r"^[^/\x00-\x20\x7f]([^/\x00-\x1f\x7f]*[^/\x00-\x20\x7f])?$"
+OWNER_AND_NAME = r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$"
+
+SPELLINGS = {
+    _NO_CONTROL: "must be one line, without control characters",
+    _ID: "must have no slash and no control character, and no space at either end",
+    OWNER_AND_NAME: "must be owner/name",
+}
+"""What each pattern asks for, in words."""
 
 
 class Request(BaseModel):

@@ -113,7 +113,13 @@ async def test_what_is_no_job_is_said_in_one_sentence(data_dir: Path, tmp_path: 
         "--payload must be a JSON object": (*submit, "--kind", "x", "--payload", "[]"),
         "--label must be name=value": (*submit, "--kind", "x", "--label", "web"),
         "--timeout: 'soon' is not a duration": (*submit, "--kind", "x", "--timeout", "soon"),
-        "priority: Input should be": (*submit, "--kind", "x", "--priority", "huge"),
+        "priority: must be critical, high, normal or low": (
+            *submit,
+            "--kind",
+            "x",
+            "--priority",
+            "huge",
+        ),
         "printable ASCII": (*submit, "--kind", "x", "--idempotency-key", "naïve"),
         "not the id of a job": ("jobs", "-d", data_dir, "7"),
         "there is no tick 'moon'": ("tick", "-d", data_dir, "moon"),
@@ -137,6 +143,23 @@ async def test_a_refusal_is_said_with_its_reasons(data_dir: Path) -> None:
         assert done.err.startswith("error: ")
         assert nowhere in done.err
         assert done.err.count("\n") == 1
+
+
+async def test_a_wrong_field_is_said_once_and_in_words(data_dir: Path) -> None:
+    state, factory, setting = await asyncio.gather(
+        fleet("jobs", "-d", data_dir, "--state", "over"),
+        fleet("explain", "-d", data_dir, "a/b"),
+        fleet("serve", FLEET_PORT="a lot"),
+    )
+    assert state.err == (
+        "error: state: must be blocked, scheduled, ready, held, leased, succeeded, dead or "
+        "cancelled\n"
+    )
+    assert factory.err == (
+        "error: factory_id: must have no slash and no control character, and no space at either "
+        "end\n"
+    )
+    assert setting.err == "error: FLEET_PORT: must be a whole number\n"
 
 
 async def test_factories_and_explanations(coordinator: Coordinator, data_dir: Path) -> None:

@@ -212,15 +212,23 @@ def match(
     return tuple(picks)
 
 
-def open_seekers(seekers: Iterable[Seeker], ctx: Context) -> tuple[Seeker, ...]:
+class OpenSeekers(tuple[Seeker, ...]):
+    """Seekers that were found open once; asking about them again changes nothing."""
+
+    __slots__ = ()
+
+
+def open_seekers(seekers: Iterable[Seeker], ctx: Context) -> OpenSeekers:
     """Those that can be given anything now, the requests of one factory added up to one."""
+    if isinstance(seekers, OpenSeekers):
+        return seekers
     asked: dict[FactoryId, Seeker] = {}
     for seeker in seekers:
         known = asked.get(seeker.factory.id)
         if known is not None:
             seeker = replace(known, max_jobs=known.max_jobs + seeker.max_jobs)  # noqa: PLW2901
         asked[seeker.factory.id] = seeker
-    return tuple(
+    return OpenSeekers(
         seeker
         for seeker in asked.values()
         if seeker.wanted > 0 and not factory_rejections(seeker.factory, ctx)

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
-from app.fleet import ClassId, Factory, FactoryId, JobClass
+from app.fleet import ClassId, Factory, FactoryId, Job, JobClass, JobId
 from app.heads import Group, Heads, groups_needed
 from app.scheduler import Pick
 from app.shapes import Shape, shape_of
 from app.store import claims
 from app.store.claims import NewClasses
+from app.store.reading import Known
 from app.store.session import Connection
 
 _PROFILES_MAX: Final = 512
@@ -33,6 +34,7 @@ class Catalog:
         """Know nothing yet; the first refresh reads everything."""
         self.classes: dict[ClassId, JobClass] = {}
         self.horizon = 0
+        self._heads: dict[JobId, Job] = {}
         self._excluded: frozenset[FactoryId] = frozenset()
         self._by_lock: dict[str, list[JobClass]] = {}
         self._groups: dict[_Profile, frozenset[Group]] = {}
@@ -74,6 +76,11 @@ class Catalog:
         """Tell the shape of a class, if it was known when they were last listed."""
         return self._shape_by_class.get(class_id)
 
+    @property
+    def known(self) -> Known:
+        """What need not be read again."""
+        return Known(classes=self.classes, horizon=self.horizon, jobs=self._heads)
+
     def with_lock(self, name: str) -> list[JobClass]:
         """List the classes that take a lock."""
         return self._by_lock.get(name, [])
@@ -99,15 +106,17 @@ class Catalog:
         return max(1, min(most, 1 + self._drained[group]))
 
     def drained(self, supply: Iterable[Heads], picks: Iterable[Pick]) -> None:
-        """Remember how many heads of each group the last batch used."""
+        """Remember what is left of the heads, and how many of each group the last batch used."""
         used = {pick.job.id for pick in picks}
-        self._drained = Counter(
-            {
-                heads.group: count
-                for heads in supply
-                if (count := sum(job.id in used for job in heads.jobs))
-            }
-        )
+        drained: Counter[Group] = Counter()
+        left: dict[JobId, Job] = {}
+        for heads in supply:
+            for job in heads.jobs:
+                if job.id in used:
+                    drained[heads.group] += 1
+                else:
+                    left[job.id] = job
+        self._drained, self._heads = drained, left
 
     def _profile(self, factory: Factory) -> _Profile:
         named = factory.id if factory.id in self._excluded else None

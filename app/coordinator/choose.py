@@ -43,7 +43,8 @@ async def choose(
     """
     race = race or Race()
     supply = {} if known is None else {g: race.without(heads) for g, heads in known.heads.items()}
-    needed = catalog.needed(seeker.factory for seeker in open_seekers(seekers, ctx))
+    seekers = open_seekers(seekers, ctx)
+    needed = catalog.needed(seeker.factory for seeker in seekers)
     most = sum(seeker.wanted for seeker in seekers)
     depths = {
         group: catalog.depth(group, most) + len(race.jobs)

@@ -131,7 +131,7 @@ async def _round(
     }
     if not catalog.horizon:
         await catalog.refresh(conn)
-    read = await reading.read(conn, wanting, asked, catalog.classes, catalog.horizon)
+    read = await reading.read(conn, wanting, asked, catalog.known)
     if read is None:
         return False
     catalog.learn(read.new)

@@ -14,6 +14,15 @@ from app.store.sql import sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What a reader knows already: classes, those of transactions over at ``horizon``, and jobs."""
+
+    classes: Mapping[ClassId, JobClass]
+    horizon: int
+    jobs: Mapping[JobId, Job]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """Factories and heads as they were at ``now``, the database's time, and new classes.
 
@@ -30,8 +39,7 @@ async def read(
     conn: Connection,
     ids: Collection[FactoryId],
     depths: Mapping[Group, int],
-    known: Mapping[ClassId, JobClass],
-    horizon: int,
+    known: Known,
 ) -> Reading | None:
     """Read these factories, the heads of these groups, so deep, and classes made since.
 
@@ -44,7 +52,7 @@ async def read(
         sql("claim_read"),
         list(ids),
         *MEASURES,
-        horizon,
+        known.horizon,
         [group.class_id for group in plain],
         [depths[group] for group in plain],
         [group.class_id for group in in_repo],
@@ -65,12 +73,10 @@ async def read(
     )
 
 
-def _heads(
-    row: Record, depths: Mapping[Group, int], known: Mapping[ClassId, JobClass]
-) -> dict[Group, Heads]:
-    found: dict[Group, list[Job]] = {}
+def _heads(row: Record, depths: Mapping[Group, int], known: Known) -> dict[Group, Heads]:
     if row["class_ids"] is None:
         return {}
+    found: dict[tuple[ClassId, str | None], list[Job]] = {}
     for class_id, in_repo, job_id, version, repo, created_at in zip(
         row["class_ids"],
         row["in_repos"],
@@ -80,16 +86,19 @@ def _heads(
         row["times"],
         strict=True,
     ):
-        group = Group(class_id=ClassId(class_id), repo=in_repo)
-        job = Job(
-            id=JobId(job_id),
-            job_class=known[class_id],
-            created_at=created_at,
-            repo=repo,
-            version=version,
-        )
-        found.setdefault(group, []).append(job)
+        job = known.jobs.get(job_id)
+        # Most heads are those of the batch before, and a job does not change without its version.
+        if job is None or job.version != version:
+            job = Job(
+                id=job_id,
+                job_class=known.classes[class_id],
+                created_at=created_at,
+                repo=repo,
+                version=version,
+            )
+        found.setdefault((class_id, in_repo), []).append(job)
     return {
-        group: Heads(group=group, jobs=tuple(oldest), more=len(oldest) >= depths[group])
-        for group, oldest in found.items()
+        group: Heads(group=group, jobs=tuple(oldest), more=len(oldest) >= depth)
+        for group, depth in depths.items()
+        if (oldest := found.get(group))
     }

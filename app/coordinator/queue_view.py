@@ -15,7 +15,7 @@ from app.store.session import Connection
 from app.wishlist import Pool, make_pool
 
 PROBES_PLAIN = 1000
-"""Up to so many pairs of class and repo it is cheaper to look into each than to ask which exist."""
+"""Up to so many pairs of class and repo of a factory, it is cheaper to look than to ask first."""
 
 STEPS_MAX = 4000
 """How much is spent on asking. Where repos have more classes, looking finds something soon."""
@@ -49,8 +49,9 @@ class QueueView:
         every, factories = catalog.shapes(), tuple(factories)
         able = {id(one) for each in factories for one in takeable(every, each)}
         view.shapes = [one for one in every if id(one) in able]
-        repos = frozenset[str]().union(*(each.warm_repos for each in factories))
-        if len(repos) * len(catalog.classes) > PROBES_PLAIN:
+        most = max((len(each.warm_repos) for each in factories), default=0)
+        if most * len(catalog.classes) > PROBES_PLAIN:
+            repos = frozenset[str]().union(*(each.warm_repos for each in factories))
             await view._learn(sorted(repos))
         return view
 
@@ -73,6 +74,14 @@ class QueueView:
                 jobs[changed.id] = changed
             self._pools[key] = make_pool(jobs.values(), self.ctx, weights)
         return self._pools[key]
+
+    async def oldest_in(
+        self, shapes: Sequence[Shape], repos: frozenset[str] | None, depth: int
+    ) -> dict[Shape, tuple[Job, ...]]:
+        """The oldest jobs of each shape: in these repos, or in any."""
+        if repos is None:
+            return await self.oldest(shapes, depth)
+        return await self.oldest_warm(shapes, repos, depth)
 
     async def oldest_warm(
         self, shapes: Sequence[Shape], repos: frozenset[str], depth: int

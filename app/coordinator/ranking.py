@@ -1,11 +1,13 @@
 """The ranking of one factory, as its next claim would find it, as deep as asked.
 
 The best job of all is among the oldest of the shapes (:mod:`app.shapes`), and so the best few are
-among the oldest few of those groups whose oldest are among the best few.
+among the oldest few of those groups whose oldest are among the best few. Behind a job that is not
+among the best no other of its group is.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from app.coordinator.queue_view import QueueView
 from app.eligibility import factory_rejections
@@ -18,9 +20,15 @@ from app.wishlist import Pool, make_pool, wishes_of
 ROWS_AT_ONCE = 100
 """Up to so many rows are read as deep as asked at once, which spares a round trip."""
 
+DEEPER = 4
+"""How much deeper a group is read whose jobs are all among the best."""
+
 PROBES_FIRST = 500
 PROBES_GROWTH = 4
 """How many pairs of class and repo are looked into at first, and how much more each time after."""
+
+
+_Groups: TypeAlias = Sequence[tuple[Mapping[Shape, tuple[Job, ...]], frozenset[str] | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +56,37 @@ async def ranked(view: QueueView, factory: Factory, asked: Question) -> tuple[Ra
     best = _best_of(view.pool(depth, asked.weights, asked.changed), factory, view.ctx, asked)
     warm = _Warm(view=view, factory=factory, asked=asked, depth=depth, found={})
     best = await warm.look(plain, best)
-    if depth < full:
-        leading = {one.job.id for one in best}
-        deep = await view.oldest(_with(plain, leading), full)
-        deep_warm = await view.oldest_warm(_with(warm.found, leading), factory.warm_repos, full)
-        rows = [*_flat(deep), *_flat(deep_warm), *(one.job for one in best)]
+    groups: _Groups = [(plain, None), (warm.found, factory.warm_repos)]
+    while depth < full and (open_ends := _open_ends(groups, best, depth, asked)):
+        depth = min(full, depth * DEEPER)
+        groups = [
+            (await view.oldest_in(shapes, repos, depth), repos) for shapes, repos in open_ends
+        ]
+        rows = [*(one.job for one in best), *(job for read, _ in groups for job in _flat(read))]
         best = _best(rows, factory, view.ctx, asked)
     return best
+
+
+def _open_ends(
+    groups: _Groups,
+    best: tuple[Ranked, ...],
+    depth: int,
+    asked: Question,
+) -> list[tuple[list[Shape], frozenset[str] | None]]:
+    """The groups of which the last job read is among the best: one behind it may be, too."""
+    leading = {one.job.id for one in best}
+    if asked.changed:
+        leading.add(asked.changed.id)
+    found = []
+    for read, repos in groups:
+        shapes = [
+            shape
+            for shape, jobs in read.items()
+            if len(jobs) >= depth and all(job.id in leading for job in jobs)
+        ]
+        if shapes:
+            found.append((shapes, repos))
+    return found
 
 
 async def rivals(view: QueueView, job: Job, factory: Factory) -> tuple[Job, ...]:
@@ -157,7 +189,3 @@ def _tops(
 
 def _flat(read: Mapping[Shape, tuple[Job, ...]]) -> Iterable[Job]:
     return (job for jobs in read.values() for job in jobs)
-
-
-def _with(read: Mapping[Shape, tuple[Job, ...]], ids: Collection[JobId]) -> list[Shape]:
-    return [shape for shape, jobs in read.items() if any(job.id in ids for job in jobs)]

@@ -9,7 +9,7 @@ from app.errors import Unavailable
 
 
 async def test_so_many_at_once_some_wait_and_others_are_told_to_come_again() -> None:
-    turnstile = Turnstile(at_once=2, queue_max=1)
+    turnstile = Turnstile(at_once=2, queue_max=1, rest=0)
     inside: list[int] = []
     leave = asyncio.Event()
 
@@ -30,7 +30,7 @@ async def test_so_many_at_once_some_wait_and_others_are_told_to_come_again() -> 
 
 
 async def test_who_gives_up_in_the_queue_leaves_room() -> None:
-    turnstile = Turnstile(at_once=1, queue_max=1)
+    turnstile = Turnstile(at_once=1, queue_max=1, rest=0)
     async with turnstile.turn():
 
         async def wait() -> None:
@@ -44,3 +44,15 @@ async def test_who_gives_up_in_the_queue_leaves_room() -> None:
             await asyncio.gather(impatient, return_exceptions=True)
     async with turnstile.turn():
         pass
+
+
+async def test_who_was_let_in_leaves_the_turn_empty_for_longer_than_it_took() -> None:
+    loop = asyncio.get_running_loop()
+    turnstile = Turnstile(at_once=1, rest=3)
+    async with turnstile.turn():
+        began = loop.time()
+        await asyncio.sleep(0.02)
+        took_s = loop.time() - began
+    ended = loop.time()
+    async with turnstile.turn():
+        assert loop.time() - ended > 2 * took_s

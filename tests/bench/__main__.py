@@ -13,6 +13,7 @@ import psutil
 import typer
 
 from tests.bench import bulk, claims, floors, waiting
+from tests.bench.explain import explain_beside, explain_deep, explain_locks
 from tests.bench.profiling import profile
 from tests.bench.report import Circumstances, lines, write_json
 from tests.bench.stage import QUICK, Scale, Stage, in_database, postgres, run
@@ -41,11 +42,18 @@ SECTIONS: Mapping[str, Section] = MappingProxyType(
         "wake": Section(measure=waiting.wake_up, needs=("lone",)),
         "depth": Section(measure=claims.depth),
         "waiting": Section(measure=waiting.waiting),
+        "explain_deep": Section(measure=explain_deep),
+        "explain_beside": Section(measure=explain_beside),
+        "explain_locks": Section(measure=explain_locks),
         "bulk": Section(measure=bulk.bulk),
     }
 )
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"floors": ("client", "noop", "swaps"), "claim": ("one", "next", "lone")}
+    {
+        "floors": ("client", "noop", "swaps"),
+        "claim": ("one", "next", "lone"),
+        "explain": ("explain_deep", "explain_beside", "explain_locks"),
+    }
 )
 
 

@@ -27,6 +27,11 @@ class Answer(NamedTuple):
 Script: TypeAlias = Generator[bytes, Answer, None]
 
 
+def get(path: str, token: str) -> bytes:
+    """Write a GET as it goes over the wire."""
+    return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+
+
 def post(path: str, token: str, body: bytes) -> bytes:
     """Write a POST as it goes over the wire."""
     return (

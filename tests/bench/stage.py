@@ -42,6 +42,7 @@ class Scale:
     waiting_s: float = 25.0
     samples: int = 2_000
     deep_samples: int = 400
+    explains: int = 60
     wakes: int = 400
     submits: int = 100
     swaps: int = 3_000
@@ -58,6 +59,7 @@ QUICK = Scale(
     waiting_s=2.0,
     samples=100,
     deep_samples=60,
+    explains=5,
     wakes=20,
     submits=4,
     swaps=200,

@@ -26,7 +26,10 @@ select
     ($3::bigint[])[1 + n % cardinality($3::bigint[])],
     'ready',
     'bench',
-    case when $4 > 0 then 'acme/repo-' || n / cardinality($3::bigint[]) % $4 end,
+    case
+        when $6 then 'acme/repo-' || n % cardinality($3::bigint[])
+        when $4 > 0 then 'acme/repo-' || n / cardinality($3::bigint[]) % $4
+    end,
     now() - make_interval(secs => ($5 - n) * 0.001),
     3,
     14400,
@@ -82,11 +85,15 @@ class Crew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """Ready jobs, dealt out to classes in turn; ``held`` locks of them are taken."""
+    """Ready jobs, dealt out to classes in turn; ``held`` locks of them are taken.
+
+    With ``own_repos`` each class has a repo of its own, as clones have.
+    """
 
     count: int
     classes: Sequence[JobClass]
     held: int = 0
+    own_repos: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +104,11 @@ class Stock:
     crew: Crew = Crew()
     repos: int = 0
     """Over how many repos the jobs are spread; 0: they belong to none."""
+
+
+def job_id(number: int) -> str:
+    """Compute the id of a job that was put in."""
+    return f"01980000-0000-7000-8000-{number:012x}"
 
 
 def some_classes(count: int) -> list[JobClass]:
@@ -144,7 +156,7 @@ async def fill(conn: Connection, stock: Stock) -> None:
         ids = await classes.intern(conn, jobs.classes)
         in_order = [ids[each] for each in jobs.classes]
         last = first + jobs.count - 1
-        await conn.execute(_JOBS, first, last, in_order, stock.repos, total)
+        await conn.execute(_JOBS, first, last, in_order, stock.repos, total, jobs.own_repos)
         first = last + 1
         if jobs.held:
             await _put_crew(conn, Crew(size=1, seats=jobs.held), names=["holder"])

@@ -82,6 +82,22 @@ def _depth(key: str) -> Callable[[Figures], float]:
     return lambda figures: figures[key].median_ms / figures["depth_shallow"].median_ms
 
 
+def _explained(key: str, what: str) -> Target:
+    return Target(
+        what=f"explain {what}: p50 in ms",
+        needs=(key,),
+        value=lambda figures: figures[key].median_ms,
+        bound=300,
+        detail=lambda figures: f"p99 {figures[key].late_ms:.0f}",
+    )
+
+
+_EXPLAINED = tuple(
+    _explained(f"explain_{where}{key}", f"{key.replace('_', ' ')}{what}")
+    for where, what in (("", ", a million ready"), ("locks_", ", 10,000 lock classes"))
+    for key in ("factory", "job", "pair", "what_if")
+)
+
 TARGETS = (
     Target(
         what="one at a time: requests/s ÷ no-op requests/s",
@@ -167,6 +183,21 @@ TARGETS = (
         needs=("waiting_memory",),
         value=lambda figures: figures["waiting_memory"].value,
         bound=300,
+    ),
+    *_EXPLAINED,
+    Target(
+        what="claims/s while one asks for explanations without a pause ÷ while nobody asks",
+        needs=("explain_asking", "explain_without"),
+        # Explanations take processor time that claims cannot have; of what both share they are let
+        # have half, and on two cores hardly need it. A fifth is far more than any client's share.
+        value=_share("explain_asking", "explain_without"),
+        bound=0.8,
+        at_most=False,
+        detail=lambda figures: (
+            f"p50 {figures['explain_asking'].median_ms / figures['explain_without'].median_ms:.2f},"
+            f" p99 {figures['explain_asking'].late_ms / figures['explain_without'].late_ms:.2f}"
+            " times as long"
+        ),
     ),
     Target(
         what="bulk submit: jobs/s ÷ COPY's rows/s, 1 connection each",

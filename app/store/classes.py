@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from app.fleet import ClassId, CostClass, FactoryId, JobClass, Priority
+from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
+
+_TRIES_MAX = 8
 
 
 def digest(job_class: JobClass) -> bytes:
@@ -29,18 +32,23 @@ async def intern(conn: Connection, classes: Iterable[JobClass]) -> dict[JobClass
     """Return the id of each class, making those that are new, and the locks that they name.
 
     Rows are taken in the order of their digest, so that two callers with the same new classes
-    wait for each other and never in a ring.
+    wait for each other and never in a ring. One that was found may be pruned while others are
+    made; then it is made, too.
+
+    Raises:
+        Moved: they were pruned as often as they were made.
     """
     wanted = sorted({digest(each): each for each in classes}.items())
     if not wanted:
         return {}
     by_digest = dict(wanted)
-    found = await conn.fetch(sql("class_find"), list(by_digest))
-    missing = by_digest.keys() - {row["digest"] for row in found}
-    if missing:
-        await _make(conn, [by_digest[key] for key in sorted(missing)])
+    for _ in range(_TRIES_MAX):
         found = await conn.fetch(sql("class_find"), list(by_digest))
-    return {by_digest[row["digest"]]: ClassId(row["id"]) for row in found}
+        missing = by_digest.keys() - {row["digest"] for row in found}
+        if not missing:
+            return {by_digest[row["digest"]]: ClassId(row["id"]) for row in found}
+        await _make(conn, [by_digest[key] for key in sorted(missing)])
+    raise Moved
 
 
 async def by_id(conn: Connection, ids: Iterable[ClassId]) -> dict[ClassId, JobClass]:

@@ -9,11 +9,11 @@ from app.coordinator.edit import JobPatch, edit
 from app.coordinator.expire import sweep
 from app.coordinator.forget import forget
 from app.fleet import JobId, JobState
-from app.store import classes
+from app.store import classes, pruning
 from app.store.session import Connection, Database
 from tests.strategies import make_class
 from tests.support.factories import OPS, register
-from tests.support.jobs import put, state_of
+from tests.support.jobs import put, somebody_waits, state_of
 
 MONTH = timedelta(days=30)
 
@@ -74,6 +74,24 @@ async def test_a_submission_and_the_end_of_its_class_never_meet_badly(db: Databa
     await pruner
     last = await put(db, job_class=make_class(lock="merge"))
     assert await state_of(db, last.id) is JobState.READY
+
+
+async def test_a_class_that_goes_while_another_is_made_is_made_again(db: Database) -> None:
+    """The first is found; it goes while the second waits for a twin that is not made after all."""
+    first, second = make_class(lock="first"), make_class(lock="second")
+    async with db.connection() as conn, db.connection() as other:
+        await classes.intern(conn, [first])
+        twin = await db.dedicated()
+        making = twin.transaction()
+        await making.start()
+        await classes.intern(twin, [second])
+        interning = asyncio.create_task(classes.intern(conn, [first, second]))
+        await somebody_waits(other)
+        await pruning.stray_classes(other, 0.0, 10)
+        await making.rollback()
+        await twin.close()
+        assert (await interning).keys() == {first, second}
+        assert await locks_of_classes(other) == {"first", "second"}
 
 
 async def test_old_successes_warm_nothing_and_go(db: Database) -> None:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import psutil
 import typer
 
-from tests.bench import bulk, claims, floors, waiting
+from tests.bench import bulk, churn, claims, floors, waiting
 from tests.bench.explain import explain_beside, explain_deep, explain_locks
 from tests.bench.profiling import profile
 from tests.bench.report import Circumstances, lines, write_json
@@ -46,6 +46,8 @@ SECTIONS: Mapping[str, Section] = MappingProxyType(
         "explain_beside": Section(measure=explain_beside),
         "explain_locks": Section(measure=explain_locks),
         "bulk": Section(measure=bulk.bulk),
+        "retention": Section(measure=churn.retention),
+        "churn": Section(measure=churn.churn),
     }
 )
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -133,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--warm-up", type=float, metavar="S", help="what comes before, uncounted")
     parser.add_argument("--jobs", type=int, metavar="N", help="jobs in the queue of most sections")
     parser.add_argument("--deep", type=int, metavar="N", help="jobs in the deep queues")
+    parser.add_argument("--churn", type=int, metavar="N", help="jobs that wear a table out")
     parser.add_argument("--waiting", type=int, metavar="N", help="how many factories wait")
     parser.add_argument("--repos", type=int, metavar="N", help="spread jobs over so many repos")
     parser.add_argument(
@@ -154,6 +157,7 @@ def _scale(options: argparse.Namespace) -> Scale:
         "warm_up_s": options.warm_up,
         "jobs": options.jobs,
         "deep": options.deep,
+        "churn": options.churn,
         "waiting": options.waiting,
         "repos": options.repos,
     }

@@ -95,7 +95,7 @@ def alone(
     with stage.fleet(stock) as fleet:
 
         def scripts(tally: Tally) -> Sequence[Script]:
-            return [_lone(tally, fleet.voices[0], samples)]
+            return [lone_claims(tally, fleet.voices[0], samples)]
 
         return run(drive(fleet.port, fleet.processes, Timing(), scripts)).only(name, "claim")
 
@@ -137,6 +137,7 @@ def _finishing(tally: Tally, voice: Voice) -> Script:
 
 
 def _in_batches(tally: Tally, voice: Voice) -> Script:
+    """Complete 50 and claim 50, until nothing is left."""
     samples = tally.samples("completion")
     leases = yield from _first(tally, voice, BATCH)
     while leases:
@@ -163,7 +164,8 @@ def _empty_handed(tally: Tally, voice: Voice, most: int) -> Generator[bytes, Ans
     return leases
 
 
-def _lone(tally: Tally, voice: Voice, samples: int) -> Script:
+def lone_claims(tally: Tally, voice: Voice, samples: int) -> Script:
+    """Time so many claims, after some that warm everything up."""
     claims = tally.samples("claim")
     claim = voice.claim()
     for number in range(_WARM_UP_CLAIMS + samples):

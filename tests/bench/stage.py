@@ -46,6 +46,9 @@ class Scale:
     wakes: int = 400
     submits: int = 100
     swaps: int = 3_000
+    churn: int = 1_000_000
+    churn_slice: int = 20_000
+    pruned: int = 150_000
     repos: int = 0
 
 
@@ -63,6 +66,9 @@ QUICK = Scale(
     wakes=20,
     submits=4,
     swaps=200,
+    churn=4_000,
+    churn_slice=2_000,
+    pruned=2_000,
 )
 
 

@@ -209,4 +209,28 @@ TARGETS = (
             f"{figures['bulk_wide'].value / figures['copy'].value:.2f} with 4 connections"
         ),
     ),
+    Target(
+        what="pruning: p99 of a claim meanwhile ÷ without, 32 connections",
+        needs=("retention_quiet", "retention_busy"),
+        value=lambda figures: (
+            figures["retention_busy"].late_ms / figures["retention_quiet"].late_ms
+        ),
+        bound=1.5,
+        detail=_beside("as many claims/s", "retention_busy", "retention_quiet"),
+    ),
+    Target(
+        what="churn: jobs/s in batches of 50 on a worn table ÷ on a fresh one",
+        needs=("churn_old", "churn_young"),
+        value=_share("churn_old", "churn_young"),
+        bound=0.9,
+        at_most=False,
+    ),
+    Target(
+        what="churn: p50 of a lone claim on a worn table ÷ on a fresh one",
+        needs=("churn_old_lone", "churn_young_lone"),
+        value=lambda figures: (
+            figures["churn_old_lone"].median_ms / figures["churn_young_lone"].median_ms
+        ),
+        bound=1.1,
+    ),
 )

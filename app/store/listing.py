@@ -71,7 +71,10 @@ def page_query(wanted: JobFilter, *, after: JobId | None, limit: int) -> "Select
 
 
 def _in_state(state: JobState) -> "list[ColumnExpressionArgument[bool]]":
-    """Say the state in the text itself, and what follows from it: so the index for it is found."""
+    """Say the state in the text itself, and what follows from it: so the index for it is found.
+
+    That it follows is checked wherever leases are played at random.
+    """
     named: BindParameter[str] = bindparam("state", state.value, literal_execute=True)
     is_it: list[ColumnExpressionArgument[bool]] = [col(JobRow.state) == named]
     match state:

@@ -103,6 +103,11 @@ _INCONSISTENT = """
     select 'finished under an open fence: ' || id
     from job where fence_open and state in ('succeeded', 'dead', 'cancelled')
     union all
+    select 'leased under a closed fence: ' || id from job where state = 'leased' and not fence_open
+    union all
+    select 'finished, but not when: ' || id
+    from job where state in ('succeeded', 'dead', 'cancelled') and finished_at is null
+    union all
     select 'leased without its lock: ' || b.id
     from job b
     join job_class c on c.id = b.class_id

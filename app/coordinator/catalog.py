@@ -20,6 +20,7 @@ from app.store.session import Connection
 
 _PROFILES_MAX: Final = 512
 _FACTORIES_MAX: Final = 50_000
+_IDS_MAX: Final = 2
 
 _Profile: TypeAlias = tuple[frozenset[str], frozenset[str], FactoryId | None]
 
@@ -27,13 +28,17 @@ _Profile: TypeAlias = tuple[frozenset[str], frozenset[str], FactoryId | None]
 class Catalog:
     """A memory of all job classes; a miss is impossible after :meth:`refresh`.
 
-    A class that was pruned may stay in memory: looking for its jobs finds none.
+    A class that was pruned may stay in memory: looking for its jobs finds none. When it is made
+    again it has another id, so that of each class the two last ids are kept and no more: else
+    claims would look for more and more. Two, since the last id need not be the one in use: whoever
+    was slow to make a class may have drawn his number before somebody who was fast.
     """
 
     def __init__(self) -> None:
         """Know nothing yet; the first refresh reads everything."""
         self.classes: dict[ClassId, JobClass] = {}
         self.horizon = 0
+        self._ids: dict[JobClass, list[ClassId]] = {}
         self._heads: dict[JobId, Job] = {}
         self._excluded: frozenset[FactoryId] = frozenset()
         self._by_lock: dict[str, list[JobClass]] = {}
@@ -54,17 +59,24 @@ class Catalog:
         news = {each: new.classes[each] for each in new.classes.keys() - self.classes.keys()}
         if not news:
             return
-        # Not changed in place: others may be reading it in a thread.
-        self.classes = {**self.classes, **news}
-        self._groups.clear()
-        for each in news.values():
+        over: set[ClassId] = set()
+        for class_id, each in news.items():
             self._excluded |= each.excluded
-            if each.lock is not None:
+            if each.lock is not None and each not in self._ids:
                 self._by_lock.setdefault(each.lock, []).append(each)
+            ids = sorted({*self._ids.get(each, ()), class_id})
+            self._ids[each] = ids[-_IDS_MAX:]
+            over.update(ids[:-_IDS_MAX])
+        # Not changed in place: others may be reading it in a thread.
+        known = {**self.classes, **news}
+        self.classes = {each: known[each] for each in known if each not in over}
+        self._groups.clear()
+        if over:
+            self._shapes, self._shape_by_class = {}, {}
 
     def shapes(self) -> Sequence[Shape]:
         """List the shapes of all classes; sorted when somebody asks, as claims do not."""
-        # Classes are never forgotten, and a dict keeps its order: the new ones are the last.
+        # A dict keeps its order: the new ones are the last; if one was forgotten, all are listed.
         for class_id, job_class in islice(self.classes.items(), len(self._shape_by_class), None):
             alike = shape_of(job_class)
             shape = self._shapes.setdefault(alike, Shape(job_class=alike))

@@ -10,7 +10,7 @@ waiting does not help (the factory lacks a capability, or the job was taken from
 event. Both may be set, for what ends by itself unless an event ends it sooner.
 
 "No" is a value here, never an exception, and carries facts only; the sentences are made in
-:mod:`app.explanation`.
+:mod:`app.sentences`.
 """
 
 from collections.abc import Iterable

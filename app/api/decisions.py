@@ -85,6 +85,8 @@ async def decision_explained(
             job_id=found.job_id,
             fence=found.fence,
             total=found.total,
+            headline=said.headline,
+            kinds={str(job_id): kind for job_id, kind in said.kinds.items()},
             record=found.record,
             replay=ReplayReply(
                 identical=not said.differences,

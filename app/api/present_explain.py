@@ -1,5 +1,6 @@
 """Explanations as replies: the hand-off from the use cases to the wire."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from app.api import present_pair
@@ -7,9 +8,10 @@ from app.api.present import standing
 from app.coordinator.explain import FactoryExplanation, Place
 from app.coordinator.explain_job import Blocker, JobExplanation, Queue, Verdict
 from app.eligibility import Rejection
-from app.explanation import sentence
-from app.fleet import Factory, LockHolder
+from app.fleet import Factory, JobId, LockHolder
 from app.scheduler import Score, Weights
+from app.sentences import sentence
+from app.tenure import Tenure
 from app.wire.explain import (
     FactoryExplanationReply,
     FactoryFacts,
@@ -25,6 +27,7 @@ from app.wire.explain_job import (
     DependantReply,
     JobExplanationReply,
     QueuePlace,
+    TenureReply,
     VerdictReply,
 )
 
@@ -37,7 +40,7 @@ def factory_explanation(found: FactoryExplanation) -> FactoryExplanationReply:
         headline=found.headline,
         weights=_weights(found.weights),
         refusals=[_reason(each) for each in found.refusals],
-        ranking=[_place(each) for each in found.ranking],
+        ranking=[_place(each, found.kinds) for each in found.ranking],
         blocked={reason.value: count for reason, count in found.blocked.items()},
         survivors=[
             SurvivorsReply(reason=each.reason, dropped=each.dropped, left=each.left)
@@ -54,14 +57,16 @@ def job_explanation(found: JobExplanation) -> JobExplanationReply:
     """Show why a job is, or is not, taken."""
     return JobExplanationReply(
         job_id=found.job.id,
+        kind=found.kinds.get(found.job.id),
         state=found.job.state,
         sentence=found.sentence,
+        tenure=_tenure(found.tenure),
         version=found.job.version,
         now=found.now,
         headline=found.headline,
         weights=_weights(found.weights),
         verdicts=[_verdict(each) for each in found.verdicts],
-        queue=_queue(found.queue),
+        queue=_queue(found.queue, found.kinds),
         blockers=[_blocker(each) for each in found.blockers],
         dependants=[
             DependantReply(job_id=each.job_id, state=each.state, steps=each.steps)
@@ -82,14 +87,30 @@ def _verdict(found: Verdict) -> VerdictReply:
     )
 
 
-def _queue(found: Queue | None) -> QueuePlace | None:
+def _tenure(found: Tenure | None) -> TenureReply | None:
+    if found is None:
+        return None
+    return TenureReply(
+        factory_id=found.factory_id,
+        fence=found.fence,
+        since=found.since,
+        expires_at=found.expires_at,
+        times_out_at=found.times_out_at,
+        attempt=found.attempt,
+        attempts_max=found.attempts_max,
+        cancel_requested=found.cancel_requested,
+        ends=list(found.ends),
+    )
+
+
+def _queue(found: Queue | None, kinds: Mapping[JobId, str]) -> QueuePlace | None:
     if found is None:
         return None
     return QueuePlace(
         factory_id=found.factory_id,
         ahead=found.ahead.jobs,
         at_least=found.ahead.at_least,
-        first=[_place(each) for each in found.first],
+        first=[_place(each, kinds) for each in found.first],
     )
 
 
@@ -103,9 +124,10 @@ def _blocker(found: Blocker) -> BlockerReply:
     )
 
 
-def _place(found: Place) -> RankedJob:
+def _place(found: Place, kinds: Mapping[JobId, str]) -> RankedJob:
     return RankedJob(
         job_id=found.job.id,
+        kind=kinds.get(found.job.id),
         rank=found.rank,
         score=_score(found.score),
         margin=found.margin,

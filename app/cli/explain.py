@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from app.cli.connection import AsJson, DataDir, ask
 from app.cli.errors import CliError
-from app.cli.explain_show import show_decision, show_factory, show_job
+from app.cli.explain_job_show import show_job
+from app.cli.explain_show import show_decision, show_factory
 from app.cli.explain_workflows import show_workflows
 from app.cli.screen import console, emit_json
 from app.sdk import FleetClient, Problem

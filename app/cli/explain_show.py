@@ -1,39 +1,65 @@
-"""Explanations on a screen: bars for the terms of a score, colour for reasons."""
+"""Explanations of factories and decisions on a screen: scores with their working, and reasons."""
 
-from rich.console import Console, Group, RenderableType
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Final
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from app.cli.screen import console, moment, pairs, table
+from app.eligibility import ClearsWhen
+from app.scheduler import Terms
 from app.wire.decisions import DecisionReply
-from app.wire.explain import (
-    FactoryExplanationReply,
-    RankedJob,
-    ReasonReply,
-    ScoreDetail,
-)
-from app.wire.explain_job import BlockerReply, JobExplanationReply, PairReply, VerdictReply
+from app.wire.explain import FactoryExplanationReply, RankedJob, ReasonReply, ScoreDetail
+
+CAN, LATER, NEVER = "green", "yellow", "red"
 
 _BAR_PER = 20
 _BAR_LONGEST = 30
 _BARS_SHOWN = 3
-_DEPENDANTS_SHOWN = 5
-_CAN, _LATER, _NEVER = "green", "yellow", "red"
+_TERMS: Final = tuple(each.name for each in fields(Terms))
+
+_CLEARS: Final[Mapping[ClearsWhen, str]] = {
+    ClearsWhen.PARENT_ENDS: "until that ends",
+    ClearsWhen.LOCK_FREED: "until the lock is free",
+    ClearsWhen.LEASE_ENDS: "until its lease ends",
+    ClearsWhen.RUN_AFTER: "until its time has come",
+    ClearsWhen.UNHOLD: "until the hold is lifted",
+    ClearsWhen.RETRY: "until it is retried",
+    ClearsWhen.NEVER: "for good",
+    ClearsWhen.CAPABILITY_OFFERED: "waiting does not help",
+    ClearsWhen.EXCLUSION_DROPPED: "waiting does not help",
+    ClearsWhen.RESUME: "until it is resumed",
+    ClearsWhen.HEALTH_REPORTED: "until it reports that it is well",
+    ClearsWhen.QUARANTINE_LIFTED: "until the quarantine is lifted",
+    ClearsWhen.HEARTBEAT: "until its next sign of life",
+    ClearsWhen.SEAT_FREED: "until a seat is free",
+    ClearsWhen.COOLDOWN_LIFTED: "until the limit is lifted",
+}
 
 
 def show_factory(said: FactoryExplanationReply) -> None:
     """Show what a factory's next claim would get, and what is kept from it."""
     screen = console()
     screen.print(f"{said.factory.id}, as of {moment(said.now)}", style="bold")
-    screen.print(said.headline, style=_CAN if said.ranking else _LATER)
+    screen.print(said.headline, style=CAN if said.ranking else LATER)
     for ranked in said.ranking[:_BARS_SHOWN]:
-        screen.print(_ranked(ranked))
+        screen.print(_ranked(ranked, said.weights))
     rest = said.ranking[_BARS_SHOWN:]
     if rest:
         rows = [
-            (str(each.rank), str(each.job_id), str(each.score.total), each.priority)
+            (
+                f"{each.rank}",
+                f"{each.job_id}",
+                each.kind or "-",
+                f"{each.score.total}",
+                each.priority,
+            )
             for each in rest
         ]
-        screen.print(table(("rank", "id", "score", "priority"), rows))
+        screen.print(table(("rank", "id", "kind", "score", "priority"), rows))
     if any(step.dropped for step in said.survivors):
         screen.print(Text())
         steps = [
@@ -44,123 +70,118 @@ def show_factory(said: FactoryExplanationReply) -> None:
         screen.print(table(("kept from it by", "jobs", "left"), steps))
     for unlock in said.unlocks[:_BARS_SHOWN]:
         names = ", ".join(unlock.capabilities)
-        screen.print(f"{names} would unlock {unlock.jobs} {_plural(unlock.jobs, 'job')}")
-
-
-def show_job(said: JobExplanationReply) -> None:
-    """Show why a job is, or is not, taken, and what would change that."""
-    screen = console()
-    screen.print(f"{said.job_id} is {said.state}, as of {moment(said.now)}", style="bold")
-    screen.print(said.sentence)
-    screen.print(said.headline)
-    if said.queue is not None:
-        least = "at least " if said.queue.at_least else ""
-        count = said.queue.ahead
-        screen.print(
-            f"{least}{count} {_plural(count, 'job')} ahead of it at {said.queue.factory_id}"
-        )
-    for blocker in said.blockers:
-        screen.print(_blocker(blocker))
-    for verdict in said.verdicts:
-        screen.print(_verdict(verdict))
-    if said.pair is not None:
-        _pair(screen, said.pair)
-    if said.dependants:
-        shown = ", ".join(str(each.job_id) for each in said.dependants[:_DEPENDANTS_SHOWN])
-        screen.print(f"{len(said.dependants)} wait for it: {shown}", style="dim")
+        screen.print(f"{names} would unlock {unlock.jobs} {plural(unlock.jobs, 'job')}")
 
 
 def show_decision(said: DecisionReply) -> None:
-    """Show what a claim was decided on, and whether it would be decided so again."""
+    """Show what a claim was decided on, how clear it was, and whether it would be decided so now.
+
+    The record is what was written then, so whatever of it is not as today's is just not shown.
+    """
     screen = console()
-    screen.print(f"{said.factory_id} got {said.job_id} at {moment(said.at)}", style="bold")
-    record = said.record
-    picked = record["picked"]
-    if isinstance(picked, dict):
-        screen.print(bars(ScoreDetail.model_validate(picked["score"])))
-    screen.print(f"   score {said.total}, rank {record['rank']}, fence {said.fence}")
-    runners_up, lost = record["runners_up"], record["lost"]
-    for each in runners_up if isinstance(runners_up, list) else []:
-        if isinstance(each, dict):
-            screen.print(f"   before {each['job_id']}, {each['total']}", style="dim")
-    for each in lost if isinstance(lost, list) else []:
-        if isinstance(each, dict):
-            screen.print(f"   lost {each['job_id']}: {each['outcome']}", style=_LATER)
+    picked, weights = _object(said.record.get("picked")), _object(said.record.get("weights"))
+    screen.print(said.headline, style="bold")
+    about = ", ".join(
+        [
+            str(_object(picked.get("class")).get("priority")),
+            str(picked.get("repo") or "no repo"),
+            f"rank {said.record.get('rank')}",
+            f"fence {said.fence}",
+            f"decided at {moment(said.at)}",
+        ]
+    )
+    screen.print(f"   {about}", style="dim")
+    score = ScoreDetail.model_validate(picked["score"])
+    screen.print(bars(score, {name: int(str(each)) for name, each in weights.items()}))
+    for place, each in enumerate(_objects(said.record.get("runners_up")), start=2):
+        behind = said.total - int(str(each["total"]))
+        how = f"{behind} behind" if behind else "a tie, decided by " + _tie_break(picked, each)
+        screen.print(f"   {place}. {_job(each, said)}, score {each['total']}, {how}", style="dim")
+    for each in _objects(said.record.get("lost")):
+        screen.print(
+            f"   ranked {each['rank']} but lost: {_job(each, said)}, {each['outcome']}", style=LATER
+        )
     if said.replay.identical:
-        screen.print("Today's scheduler decides the same.", style=_CAN)
+        screen.print("Today's scheduler decides the same.", style=CAN)
     for difference in said.replay.differences:
         screen.print(
             f"{difference.field}: recorded {difference.recorded}, now {difference.now}",
-            style=_NEVER,
+            style=NEVER,
         )
 
 
-def _ranked(ranked: RankedJob) -> RenderableType:
+def bars(score: ScoreDetail, weights: Mapping[str, int]) -> RenderableType:
+    """Draw how each term is weighted, and what that adds to the score or takes from it."""
+    return pairs(
+        (f"   {name}", _term(name, score, weights))
+        for name in sorted(score.breakdown, key=_place_of_term)
+    )
+
+
+def reason(each: ReasonReply) -> str:
+    """Write a reason with what clears it; a time at which it does is in its message already."""
+    clears = "" if each.clears_at is not None else f" ({_CLEARS[each.clears_when]})"
+    return f"{each.reason}: {each.message}{clears}"
+
+
+def plural(count: int, word: str) -> str:
+    """Write a word for so many."""
+    return word if count == 1 else f"{word}s"
+
+
+def _ranked(ranked: RankedJob, weights: Mapping[str, int]) -> RenderableType:
     title = f"{ranked.rank}. {ranked.job_id}  score {ranked.score.total}"
     if ranked.margin is not None:
         title += (
             f", {ranked.margin} ahead of the next" if ranked.margin else ", a tie with the next"
         )
-    about = f"   {ranked.priority}, {ranked.repo or 'no repo'}, since {moment(ranked.created_at)}"
-    return Group(Text(title, style="bold"), Text(about, style="dim"), bars(ranked.score))
+    about = (
+        f"   {ranked.kind or 'gone'}, {ranked.priority}, {ranked.repo or 'no repo'}, "
+        f"since {moment(ranked.created_at)}"
+    )
+    return Group(Text(title, style="bold"), Text(about, style="dim"), bars(ranked.score, weights))
 
 
-def _verdict(verdict: VerdictReply) -> RenderableType:
-    if verdict.eligible:
-        rank = f", rank {verdict.rank}" if verdict.rank else ""
-        title = Text(f"{verdict.factory_id}: can take it, score {verdict.score.total}{rank}", _CAN)
-        return Group(Text(), title, bars(verdict.score))
-    title = Text(f"{verdict.factory_id}: cannot take it (score {verdict.score.total})")
-    lines = [
-        Text(f"   {reason(each)}", _NEVER if each.permanent else _LATER) for each in verdict.reasons
-    ]
-    return Group(Text(), title, *lines)
+def _term(name: str, score: ScoreDetail, weights: Mapping[str, int]) -> Text:
+    """Write a term as the product that it is: ``50 % · 2 = 100``."""
+    points = score.breakdown[name]
+    working = ""
+    if name in score.percents:
+        weight = weights.get(name.removesuffix("_fit").removesuffix("_penalty"), 0)
+        if name == "starvation_penalty":
+            weight = -weight
+        working = f"{score.percents[name]:>4} % · {weight:>2} = "
+    bar = (_bar(points), CAN if points >= 0 else NEVER)
+    return Text.assemble((working, "dim"), f"{points:>5} ", bar)
 
 
-def _blocker(blocker: BlockerReply) -> RenderableType:
-    way = " → ".join(str(each) for each in blocker.path)
-    return Text(f"really blocked by {way}: {blocker.sentence}", _LATER)
-
-
-def _pair(screen: Console, pair: PairReply) -> None:
-    screen.print(Text())
-    screen.print(pair.headline, style=_CAN if pair.would_take else _LATER)
-    for flip in pair.flips:
-        whats = ", and ".join(change.message for change in flip.changes)
-        screen.print(f"   it would, if {whats}")
-    if pair.wait is not None:
-        until = f", until {moment(pair.wait.until)}" if pair.wait.until else ""
-        screen.print(f"   it will by waiting alone at {moment(pair.wait.at)}{until}")
-
-
-def _plural(count: int, word: str) -> str:
-    return word if count == 1 else f"{word}s"
-
-
-def bars(score: ScoreDetail) -> RenderableType:
-    """Draw the weighted terms of a score; those that cost points are red."""
-    return pairs(
-        (
-            f"   {name}",
-            Text.assemble(
-                f"{points:>6} ", (_bar(points), "green" if points >= 0 else "red"),
-                (f" {score.percents[name]} %" if name in score.percents else "", "dim"),
-            ),
-        )
-        for name, points in score.breakdown.items()
-    )  # fmt: skip
-
-
-def reason(each: ReasonReply) -> str:
-    """Write a reason with what clears it."""
-    if each.clears_at is not None:
-        clears = f"until {moment(each.clears_at)}"
-    elif each.permanent:
-        clears = "waiting does not help"
-    else:
-        clears = f"until {each.clears_when.replace('_', ' ')}"
-    return f"{each.reason}: {each.message} ({clears})"
+def _place_of_term(name: str) -> int:
+    return _TERMS.index(name) if name in _TERMS else len(_TERMS)
 
 
 def _bar(points: int) -> str:
     return "█" * min(_BAR_LONGEST, (abs(points) + _BAR_PER - 1) // _BAR_PER)
+
+
+def _job(each: Mapping[str, JsonValue], said: DecisionReply) -> str:
+    job_id = str(each["job_id"])
+    kind = said.kinds.get(job_id)
+    return f"{job_id} ({kind})" if kind else job_id
+
+
+def _tie_break(picked: Mapping[str, JsonValue], other: Mapping[str, JsonValue]) -> str:
+    """Name what came first of the scheduler's tie-breaks: priority, age, cost, id."""
+    one, two = _object(picked.get("class")), _object(other.get("class"))
+    if one.get("priority") != two.get("priority"):
+        return "priority"
+    if picked.get("created_at") != other.get("created_at"):
+        return "age"
+    return "cost" if one.get("cost_class") != two.get("cost_class") else "id"
+
+
+def _object(value: JsonValue | None) -> Mapping[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: JsonValue | None) -> list[Mapping[str, JsonValue]]:
+    return [_object(each) for each in value] if isinstance(value, list) else []

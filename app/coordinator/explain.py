@@ -15,10 +15,10 @@ from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.eligibility import Reason, Rejection, factory_rejections
 from app.errors import NotFound
-from app.explanation import claim_headline
-from app.fleet import Context, Factory, FactoryId, Job
+from app.fleet import Context, Factory, FactoryId, Job, JobId
 from app.scheduler import DEFAULT_WEIGHTS, Ranked, Score, Weights
-from app.store import backlogs, factories
+from app.sentences import claim_headline
+from app.store import backlogs, explaining, factories
 from app.store.session import Database
 
 
@@ -38,7 +38,8 @@ class FactoryExplanation:
 
     ``refusals`` are the reasons that refuse the factory as a whole; ``stale`` is a fact, not one of
     them, for a claim would be the sign of life that it lacks. ``steps`` are the survivors of the
-    filter, check by check, and ``unlocks`` is what it would gain by offering more.
+    filter, check by check, and ``unlocks`` is what it would gain by offering more. ``kinds`` are
+    those of the jobs of the ranking.
     """
 
     factory: Factory
@@ -48,6 +49,7 @@ class FactoryExplanation:
     headline: str
     refusals: tuple[Rejection, ...]
     ranking: tuple[Place, ...]
+    kinds: Mapping[JobId, str]
     blocked: Mapping[Reason, int]
     steps: tuple[FilterStep, ...]
     unlocks: tuple[Unlock, ...]
@@ -71,6 +73,7 @@ async def explain_factory(
         view = await QueueView.open(conn, catalog, ctx, [factory])
         best = await ranked(view, factory, Question(limit=limit + 1))
         backlog = await backlogs.read(conn)
+        kinds = await explaining.kinds(conn, [each.job.id for each in best])
     refusals = factory_rejections(factory, ctx)
     places = places_of(best)
     first = places[0] if places else None
@@ -84,6 +87,7 @@ async def explain_factory(
         ),
         refusals=refusals,
         ranking=places[:limit],
+        kinds=kinds,
         blocked=counted_reasons(backlog, factory, ctx),
         steps=survivors(backlog, factory, ctx),
         unlocks=unlocks(backlog, factory),

@@ -5,7 +5,7 @@ The verdict of each factory is :func:`app.scheduler.rejections` on the very fact
 claim would find, counted by index where the ranking is long.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,18 +13,20 @@ from app.blockers import blockers
 from app.coordinator.catalog import Catalog
 from app.coordinator.explain import Place, no_factory, places_of
 from app.coordinator.explain_pair import PairExplanation, explain_pair, repaired
+from app.coordinator.explain_tenure import known_to_hold, tenure_now
 from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.eligibility import Rejection, job_rejections, rejections
 from app.errors import NotFound
-from app.explanation import headline, state_sentence
 from app.fleet import Context, Factory, FactoryId, Job, JobId, JobState
 from app.position import Stretch, stretches
 from app.scheduler import DEFAULT_WEIGHTS, Score, Weights, score_candidate
+from app.sentences import headline, state_sentence
 from app.shapes import Profile, Shape, profile, takeable
 from app.store import explaining, factories
 from app.store.explaining import Ahead, Dependant, Situation
 from app.store.session import Connection, Database
+from app.tenure import Tenure
 
 RANKED_MAX = 5
 """In the rankings of how many factories a job's place is looked up: those it suits best."""
@@ -66,9 +68,14 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobExplanation:
-    """Why a job is, or is not, taken: a verdict per factory, and one line for all."""
+    """Why a job is, or is not, taken: a verdict per factory, and one line for all.
+
+    ``tenure`` is who runs it and what ends that; ``kinds`` are of the job and those ahead of it.
+    """
 
     job: Job
+    kinds: Mapping[JobId, str]
+    tenure: Tenure | None
     sentence: str
     now: datetime
     weights: Weights
@@ -115,20 +122,32 @@ async def explain_job(db: Database, catalog: Catalog, asked: JobQuestion) -> Job
         view = await QueueView.open(conn, catalog, ctx, asking) if asking else None
         if view:
             verdicts[:RANKED_MAX] = await _placed(view, job, verdicts[:RANKED_MAX])
+        queue = await _queue(view, verdicts) if view else None
+        tenure = await tenure_now(conn, situation)
+        named = [job.id, *(each.job.id for each in queue.first)] if queue else [job.id]
         return JobExplanation(
             job=job,
+            kinds=await explaining.kinds(conn, named),
+            tenure=tenure,
             sentence=state_sentence(job, situation.holder),
             now=ctx.now,
             weights=DEFAULT_WEIGHTS,
-            headline=headline([verdict.reasons for verdict in verdicts]),
+            headline=_headline(job, verdicts, tenure),
             verdicts=tuple(verdicts),
-            queue=await _queue(view, verdicts) if view else None,
+            queue=queue,
             blockers=await _blockers(conn, situation),
             dependants=await explaining.below(conn, job.id),
-            pair=await explain_pair(conn, view, job, snapshot.factories[0].factory, ctx)
+            pair=known_to_hold(
+                await explain_pair(conn, view, job, snapshot.factories[0].factory, ctx), tenure
+            )
             if only and view
             else None,
         )
+
+
+def _headline(job: Job, verdicts: Sequence[Verdict], tenure: Tenure | None) -> str:
+    holder = tenure.factory_id if tenure else None
+    return headline(job, [each.reasons for each in verdicts if each.factory.id != holder], holder)
 
 
 async def situation_of(conn: Connection, job_id: JobId) -> Situation:

@@ -12,7 +12,6 @@ from app.changes import Change
 from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import rivals
 from app.counterfactual import Pair, Wait, smallest_changes, wait_for
-from app.explanation import pair_headline
 from app.fleet import (
     Context,
     Factory,
@@ -25,6 +24,7 @@ from app.fleet import (
     JobState,
 )
 from app.scheduler import rejections
+from app.sentences import pair_headline
 from app.store import jobs
 from app.store.session import Connection
 

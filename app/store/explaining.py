@@ -68,6 +68,12 @@ async def situations(conn: Connection, ids: Sequence[JobId]) -> dict[JobId, Situ
     }
 
 
+async def kinds(conn: Connection, ids: Sequence[JobId]) -> dict[JobId, str]:
+    """Read of what kind jobs are; one that does not exist any more is left out."""
+    rows = await conn.fetch(sql("job_kinds"), list(ids))
+    return {JobId(row["id"]): row["kind"] for row in rows}
+
+
 async def above(conn: Connection, job_id: JobId) -> dict[JobId, list[JobId]]:
     """Read what a job waits for, and what that waits for: unfinished parents, by child."""
     rows = await conn.fetch(sql("explain_above"), job_id, ABOVE_DEPTH_MAX, ABOVE_MAX)

@@ -35,6 +35,14 @@ class DecisionReply(Reply):
     job_id: UUID = Field(description="What it got.", examples=[ID_EXAMPLE])
     fence: int = Field(description="Under which fence.", examples=[3])
     total: int = Field(description="With which score.", examples=[580])
+    headline: str = Field(
+        description="The answer in one line.",
+        examples=[f"f1 got {ID_EXAMPLE} (implement) with a score of 580, 20 points ahead."],
+    )
+    kinds: dict[str, str] = Field(
+        description="Of what kind the jobs of the record are, by id; those that are gone are not.",
+        examples=[{ID_EXAMPLE: "implement"}],
+    )
     record: dict[str, JsonValue] = Field(
         description="Everything it was decided on: the time, the weights, the factory's facts, "
         "the picked job with its score, its rank and margin, the runners-up, and the races lost "

@@ -124,6 +124,9 @@ class RankedJob(Reply):
     """A job in a factory's ranking."""
 
     job_id: UUID = Field(description="The job.", examples=[ID_EXAMPLE])
+    kind: str | None = Field(
+        description="What sort of work it is; null if it is gone meanwhile.", examples=["implement"]
+    )
     rank: int = Field(description="Its place; 1 is what the next claim gets.", examples=[1])
     score: ScoreDetail = Field(description="Its score for this factory, with its working.")
     margin: int | None = Field(

@@ -123,14 +123,43 @@ class PairReply(Reply):
     )
 
 
+class TenureReply(Reply):
+    """Who runs the job, and what ends that."""
+
+    factory_id: str = Field(description="The factory that has it.", examples=["f1"])
+    fence: int = Field(description="Under which fence.", examples=[3])
+    since: Timestamp = Field(description="When it was claimed.", examples=["2026-03-01T09:10:00Z"])
+    expires_at: Timestamp = Field(
+        description="When the lease ends unless it is renewed.", examples=["2026-03-01T09:31:00Z"]
+    )
+    times_out_at: Timestamp = Field(
+        description="When its time to run is over, however often it is renewed.",
+        examples=["2026-03-01T13:10:00Z"],
+    )
+    attempt: int = Field(description="Which attempt this is.", examples=[1])
+    attempts_max: int = Field(description="After how many it is dead.", examples=[3])
+    cancel_requested: bool = Field(description="Whether a cancel was asked for.", examples=[False])
+    ends: list[str] = Field(
+        description="Whatever ends it, in words.",
+        examples=[["f1 completes, fails or releases it"]],
+    )
+
+
 class JobExplanationReply(Reply):
     """Why a job is, or is not, taken (``GET /explain/jobs/{id}``)."""
 
     job_id: UUID = Field(description="The job.", examples=[ID_EXAMPLE])
+    kind: str | None = Field(
+        description="What sort of work it is; null if it is gone meanwhile.", examples=["implement"]
+    )
     state: JobState = Field(description="Its state.", examples=["ready"])
     sentence: str = Field(
         description="Where it is, in a sentence.",
         examples=["It is ready, and waits for a factory."],
+    )
+    tenure: TenureReply | None = Field(
+        description="Who runs it, since when, and what ends that; null if it does not run.",
+        examples=[None],
     )
     version: int = Field(description="Its version.", examples=[7])
     now: Timestamp = Field(

@@ -127,7 +127,10 @@ async def test_why_a_job_is_not_taken(fleet: Fleet) -> None:
     assert {each["reason"] for each in verdicts["f1"]["reasons"]} == {"not_ready", "on_hold"}
     lacking = [each for each in verdicts["f2"]["reasons"] if each["permanent"]]
     assert [each["missing"] for each in lacking] == [["docker"]]
-    assert found["headline"].startswith("0 of 2 factories can take it")
+    assert found["headline"] == (
+        "No factory can take it now: the job is on hold (think, by ops). "
+        "Otherwise 1 of 2 could: 1 lacks docker."
+    )
     only = body_of(await fleet.ops.get(f"/explain/jobs/{job['id']}?factory_id=f2"))
     assert [each["factory_id"] for each in only["verdicts"]] == ["f2"]
     unknown = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"

@@ -14,6 +14,7 @@ STATEMENTS = (
     "explain_oldest",
     "explain_oldest_repo",
     "explain_repo_classes",
+    "job_kinds",
     "job_situation",
 )
 

@@ -25,12 +25,14 @@ def explain(
     *,
     subject: Annotated[
         str,
-        typer.Argument(metavar="FACTORY|JOB|DECISION|workflows", help="An id, or “workflows”."),
+        typer.Argument(
+            metavar="ID", help="Of a factory, a job or a decision; or the word “workflows”."
+        ),
     ],
     factory: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FACTORY]",
+            metavar="FACTORY",
             help="For a job: would this factory take it, and if not, what would make it?",
             show_default=False,
         ),

@@ -37,7 +37,7 @@ _STYLES = {
 
 def jobs(  # noqa: PLR0913 - a flag is an argument
     *,
-    job_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this one.")] = None,
+    job_id: Annotated[str | None, typer.Argument(metavar="ID", help="Show this one.")] = None,
     state: Annotated[str | None, typer.Option(help="Only in this state; dead, for one.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only of this kind.")] = None,
     repo: Annotated[str | None, typer.Option(help="Only on this repository.")] = None,

@@ -28,7 +28,7 @@ def run_files(
     *,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="YAML scenarios; else those that are shipped."),
+        typer.Argument(metavar="FILE", help="YAML scenarios; else those that are shipped."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,7 +7,8 @@ import typer
 from app.cli.connection import AsJson, DataDir, ask
 from app.cli.errors import CliError
 from app.cli.screen import emit_json
-from app.fleet import Json, JsonObject
+from app.cli.tick_show import show_ticks
+from app.fleet import JsonObject
 from app.sdk import FleetClient
 from app.sdk.ticks import Tick
 
@@ -17,7 +18,7 @@ _TICKS: dict[str, Tick] = {"leases": "leases", "workflows": "workflows", "repos"
 def tick(
     *,
     which: Annotated[
-        str | None, typer.Argument(metavar="[leases|workflows|repos]", help="Only this one.")
+        str | None, typer.Argument(metavar="leases|workflows|repos", help="Only this one.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would do, and change nothing.")
@@ -32,6 +33,9 @@ def tick(
     if which is not None and which not in _TICKS:
         message = f"there is no tick {which!r}: name one of {', '.join(_TICKS)}"
         raise CliError(message)
+    if which == "leases" and dry_run:
+        message = "the pass over leases has no dry run: `fleet explain JOB` says what ends a lease"
+        raise CliError(message)
 
     async def act(fleet: FleetClient) -> JsonObject:
         only = None if which is None else _TICKS[which]
@@ -39,22 +43,6 @@ def tick(
 
     report = ask("cron", data_dir, act)
     if as_json:
-        emit_json(report)
+        emit_json({"dry_run": dry_run, **report})
         return
-    for line in _lines("", report):
-        typer.echo(line)
-
-
-def _lines(path: str, value: Json) -> list[str]:
-    """Write a report as one line per fact: ``workflows.phases.uat.free_slots 3``."""
-    if isinstance(value, dict) and value:
-        return [
-            line
-            for name, each in value.items()
-            for line in _lines(f"{path}.{name}" if path else name, each)
-        ]
-    if isinstance(value, list):
-        return [
-            line for place, each in enumerate(value) for line in _lines(f"{path}.{place}", each)
-        ]
-    return [f"{path or 'report'} {'-' if value in (None, {}) else value}"]
+    show_ticks(report, which, dry_run=dry_run)

@@ -97,12 +97,17 @@ def retry_after_s(response: httpx.Response) -> float | None:
 
 def _sentence(body: ProblemBody) -> str:
     """Write the refusal with its reasons, field by field, in one line; nothing is said twice."""
-    parts = [f"{each.field}: {each.message}" for each in body.errors]
-    reasons = (body.model_extra or {}).get("reasons")
-    if isinstance(reasons, list):
-        parts += [str(each) for each in reasons]
     detail = body.detail or body.title
-    more = [each for each in parts if each.partition(": ")[2].rstrip(".") != detail.rstrip(".")]
-    if detail in more:
-        return "; ".join(more)
+    faults = [f"{each.field}: {each.message}" for each in body.errors]
+    if detail in faults:
+        return "; ".join(faults)
+    if len(body.errors) == 1 and _named(body.errors[0], detail):
+        faults = []
+    reasons = (body.model_extra or {}).get("reasons")
+    more = [*faults, *(map(str, reasons) if isinstance(reasons, list) else ())]
     return f"{detail.rstrip('.')} ({'; '.join(more)})" if more else detail
+
+
+def _named(fault: FieldError, detail: str) -> bool:
+    """Tell whether a sentence says already what is wrong, or with which field."""
+    return fault.message.rstrip(".") == detail.rstrip(".") or fault.field in detail.split()

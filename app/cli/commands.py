@@ -13,6 +13,7 @@ from app.cli.repo import repo
 from app.cli.submit import submit
 from app.cli.tick import tick
 from app.cli.token import token
+from app.cli.top import top
 from app.cli.workflow import workflow
 
 fleet = typer.Typer(
@@ -25,6 +26,7 @@ fleet = typer.Typer(
 fleet.command()(submit)
 fleet.command()(jobs)
 fleet.command()(factories)
+fleet.command()(top)
 fleet.command()(explain)
 fleet.command()(tick)
 fleet.add_typer(policy, name="policy")

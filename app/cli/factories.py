@@ -1,6 +1,6 @@
 """``fleet factories``: who works, and what keeps whom from working."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
@@ -12,6 +12,8 @@ from app.fleet import Health
 from app.runtime.clock import now_utc
 from app.sdk import FleetClient
 from app.wire.factories import FactoryPage, FactoryReply
+
+WORKING: Final = "working"
 
 
 def factories(
@@ -45,7 +47,7 @@ def _row(factory: FactoryReply) -> tuple[str | Text, ...]:
     healthy = factory.health is Health.OK
     return (
         factory.id,
-        _standing(factory),
+        standing_of(factory),
         f"{factory.seats_used}/{factory.seat_limit}",
         Text(factory.health, style="green" if healthy else "red"),
         factory.cost_ceiling,
@@ -55,7 +57,7 @@ def _row(factory: FactoryReply) -> tuple[str | Text, ...]:
     )
 
 
-def _standing(factory: FactoryReply) -> Text:
+def standing_of(factory: FactoryReply) -> Text:
     """Say what keeps it from getting jobs, all of it, with who ordered it and until when."""
     said = [
         f"{word}: {order.reason} (by {order.by}, until {moment(order.until)})"
@@ -73,4 +75,4 @@ def _standing(factory: FactoryReply) -> Text:
             said.append(f"{word} until {moment(end)}")
     if factory.stale:
         said.append("stale")
-    return Text("; ".join(said), style="yellow") if said else Text("working", style="green")
+    return Text("; ".join(said), style="yellow") if said else Text(WORKING, style="green")

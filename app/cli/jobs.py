@@ -15,7 +15,7 @@ from rich.text import Text
 from app.cli.connection import AsJson, DataDir, ask
 from app.cli.durations import ago
 from app.cli.errors import CliError
-from app.cli.screen import console, emit_json, moment, pairs, table
+from app.cli.screen import console, emit_json, moment, one_line, pairs, table
 from app.fleet import JobState, Json
 from app.runtime.clock import now_utc
 from app.sdk import FleetClient
@@ -23,7 +23,6 @@ from app.sdk.jobs import JobFilter
 from app.wire.jobs import JobEventReply, JobPage, JobReply
 
 _REFRESH_S = 2.0
-_LONG = 60
 _WIDE = 130
 _STYLES = {
     JobState.LEASED: "cyan",
@@ -193,13 +192,8 @@ def _wants(job: JobReply) -> str:
 
 def _outcome(job: JobReply) -> str:
     if job.error is not None and job.result is None:
-        return _short(job.error)
-    return "" if job.result is None else _short(_json(job.result))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONG else line[: _LONG - 1] + "…"
+        return one_line(job.error)
+    return "" if job.result is None else one_line(_json(job.result))
 
 
 def _json(value: object) -> str:

@@ -60,6 +60,12 @@ def pairs(rows: Iterable[tuple[str, str | Text]]) -> Table:
     return made
 
 
+def one_line(text: str, longest: int = 60) -> str:
+    """Write a text of any length on one line; what does not fit is cut off."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
 def moment(value: datetime | None) -> str:
     """Write a time to the second, in UTC; a dash for none."""
     return value.strftime("%Y-%m-%d %H:%M:%SZ") if value else "-"

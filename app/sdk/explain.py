@@ -1,5 +1,6 @@
 """Explanations: what a factory would get, and why a job is (not) taken."""
 
+from datetime import datetime
 from urllib.parse import quote
 from uuid import UUID
 
@@ -59,6 +60,7 @@ class Explain:
         *,
         job_id: UUID | None = None,
         factory_id: str | None = None,
+        since: datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> DecisionPage:
@@ -66,6 +68,7 @@ class Explain:
         params = {
             "job_id": None if job_id is None else str(job_id),
             "factory_id": factory_id,
+            "since": None if since is None else since.isoformat(),
             "limit": limit,
             "cursor": cursor,
         }

@@ -18,26 +18,13 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from logging import getLogger
+from pathlib import Path
 from typing import Final, Self
 
 _LOG: Final = getLogger(__name__)
 _POLLS_PER_S: Final = 10
 
-_SCRIPT: Final = """
-trap '' HUP INT TERM
-groups=
-while read -r sign group; do
-    kept=
-    for each in $groups; do [ "$each" = "$group" ] || kept="$kept $each"; done
-    case $sign in +) groups="$kept $group" ;; *) groups=$kept ;; esac
-done
-tell() { for each in $groups; do kill -s "$1" -- "-$each"; done; }
-any() { for each in $groups; do kill -s 0 -- "-$each" && return 0; done; return 1; }
-tell TERM
-polls=$1
-while [ "$polls" -gt 0 ] && any; do sleep 0.1; polls=$((polls - 1)); done
-tell KILL
-"""
+_SCRIPT: Final = Path(__file__).with_name("watchdog.sh")
 
 
 class Watchdog:
@@ -52,7 +39,7 @@ class Watchdog:
         """Start it, away from our terminal, whose Ctrl-C is not for it."""
         try:
             self._process = subprocess.Popen(
-                ["/bin/sh", "-c", _SCRIPT, "fleet-watchdog", str(self._polls)],
+                ["/bin/sh", str(_SCRIPT), str(self._polls)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -93,7 +93,7 @@ async def test_work_goes_on_without_a_watchdog() -> None:
         (process,) = (
             each
             for each in psutil.Process().children()
-            if "fleet-watchdog" in " ".join(each.cmdline())
+            if "watchdog.sh" in " ".join(each.cmdline())
         )
         process.kill()
         await asyncio.to_thread(process.wait)

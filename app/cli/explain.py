@@ -43,9 +43,6 @@ def explain(
     data_dir: DataDir = None,
 ) -> None:
     """Explain what a factory would get, why a job is (not) taken, or a past decision."""
-    if subject == "workflows":
-        show_workflows(ask("ops", data_dir, lambda fleet: fleet.explain.workflows()), as_json)
-        return
     answer = _question(subject, factory, limit, as_json=as_json)
 
     async def again(fleet: FleetClient) -> None:
@@ -70,6 +67,8 @@ def _question(subject: str, factory: str | None, limit: int, *, as_json: bool) -
     Raises:
         CliError: a second id goes with a job only.
     """
+    if subject == "workflows":
+        return lambda fleet: _of_workflows(fleet, as_json=as_json)
     try:
         named = UUID(subject)
     except ValueError:
@@ -78,6 +77,11 @@ def _question(subject: str, factory: str | None, limit: int, *, as_json: bool) -
             raise CliError(message) from None
         return lambda fleet: _of_factory(fleet, subject, limit, as_json=as_json)
     return lambda fleet: _of_job(fleet, named, factory, as_json=as_json)
+
+
+async def _of_workflows(fleet: FleetClient, *, as_json: bool) -> Callable[[], None]:
+    said = await fleet.explain.workflows()
+    return lambda: show_workflows(said, as_json)
 
 
 async def _of_factory(

@@ -1,6 +1,7 @@
 """How a repo, and why it did what it did, is shown."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from rich.text import Text
 
@@ -56,7 +57,8 @@ def show_explanation(said: RepoExplanation, *, as_json: bool) -> None:
         screen.print("no cycle yet", style="dim")
     else:
         came = last.get("dispatched") or last.get("skipped") or "nothing"
-        screen.print(f"last cycle, at {last.get('at')}: {came}", style="bold")
+        at = datetime.fromisoformat(str(last["at"]))
+        screen.print(f"last cycle, at {moment(at)}: {came}", style="bold")
         trace = last.get("trace")
         lines = trace if isinstance(trace, list) else []
         _trace([TraceLine.model_validate(each) for each in lines])

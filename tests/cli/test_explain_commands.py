@@ -137,3 +137,21 @@ async def test_watching_asks_again_until_it_is_stopped(
     watching.send_signal(signal.SIGINT)
     await watching.stdout.read()
     assert await watching.wait() == 130
+
+
+async def test_workflows_are_watched_like_the_rest(
+    coordinator: Coordinator, data_dir: Path
+) -> None:
+    del coordinator
+    watching = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        *("explain", "-d", str(data_dir), "workflows", "--watch"),
+        stdout=asyncio.subprocess.PIPE,
+        env=child_environment(PYTHONUNBUFFERED="1"),
+    )
+    assert watching.stdout is not None
+    for _ in range(2):
+        await watching.stdout.readuntil(b"no workflow is unfinished")
+    watching.send_signal(signal.SIGINT)
+    await watching.stdout.read()
+    assert await watching.wait() == 130

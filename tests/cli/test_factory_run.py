@@ -132,7 +132,9 @@ async def test_how_a_command_ends_decides_what_becomes_of_the_job(
     assert (await read(coordinator, plain)).result == {"stdout_tail": "no json\n"}
     assert (await read(coordinator, failed)).error == "exit code 3: broken"
     assert (await read(coordinator, nowhere)).error == "/no/such/folder is not a folder on f1"
-    assert (await read(coordinator, given_back)).attempts == 0
+    # It may have been claimed again already: one attempt fewer than leases is what was given back.
+    again = await read(coordinator, given_back)
+    assert again.attempts < again.fence
 
 
 def with_a_child(ready: Path) -> str:

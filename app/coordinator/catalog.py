@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
+from app.coordinator.race import Race
 from app.fleet import ClassId, Factory, FactoryId, Job, JobClass, JobId
 from app.heads import Group, Heads, groups_needed
 from app.scheduler import Pick
@@ -108,14 +109,18 @@ class Catalog:
         profiles = {last[each] for each in ids if each in last}
         return frozenset().union(*(self._needed(profile) for profile in profiles))
 
-    def depth(self, group: Group, most: int) -> int:
-        """Guess how many heads of a group a batch of ``most`` picks will use, and one to spare.
+    def depths(self, groups: Iterable[Group], most: int, race: Race) -> dict[Group, int]:
+        """Guess how many heads of each group a batch of ``most`` picks needs, and one to spare.
 
-        A lock is used once.
+        A lock is used once. What others are about to take lies before what is left.
         """
-        if self.classes[group.class_id].lock is not None:
-            return 1
-        return max(1, min(most, 1 + self._drained[group]))
+        drained, behind = self._drained, race.behind()
+        found = {}
+        for group in groups:
+            job_class = self.classes[group.class_id]
+            depth = 1 if job_class.lock is not None else min(most, 1 + drained[group])
+            found[group] = max(1, depth) + behind[id(job_class)]
+        return found
 
     def drained(self, supply: Iterable[Heads], picks: Iterable[Pick]) -> None:
         """Remember what is left of the heads, and how many of each group the last batch used."""

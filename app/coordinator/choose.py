@@ -32,7 +32,7 @@ async def choose(
     catalog: Catalog,
     seekers: Sequence[Seeker],
     ctx: Context,
-    race: Race | None = None,
+    around: Race | None = None,
     known: Supply | None = None,
 ) -> tuple[Pick, ...]:
     """Match over as few heads as give the same picks as all ready jobs would.
@@ -41,41 +41,45 @@ async def choose(
     deeper, the first ones first, until nothing that matters does. What others are about to take is
     left out, and so many more are fetched.
     """
-    race = race or Race()
-    supply = {} if known is None else {g: race.without(heads) for g, heads in known.heads.items()}
+    around = around or Race()
+    supply = {} if known is None else dict(known.heads)
     seekers = open_seekers(seekers, ctx)
-    needed = catalog.needed(seeker.factory for seeker in seekers)
-    most = sum(seeker.wanted for seeker in seekers)
-    depths = {
-        group: catalog.depth(group, most) + len(race.jobs)
-        for group in needed
-        if known is None or group not in known.asked
-    }
+    depths = catalog.depths(
+        (
+            group
+            for group in catalog.needed(seeker.factory for seeker in seekers)
+            if known is None or group not in known.asked
+        ),
+        sum(seeker.wanted for seeker in seekers),
+        around,
+    )
     while True:
-        supply |= await _fetched(conn, catalog, depths, race, supply)
-        candidates = {job.id: job for heads in supply.values() for job in heads.jobs}
+        if depths:
+            supply = await _deeper(conn, catalog, depths, supply)
+        left = [around.without(heads) for heads in supply.values()]
+        candidates = {job.id: job for heads in left for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)
-        short = run_out(supply.values(), picks, catalog.classes, seekers, ctx)
+        short = run_out(left, picks, catalog.classes, seekers, ctx)
         if not short:
-            catalog.drained(supply.values(), picks)
+            catalog.drained(left, picks)
             return picks
-        depths = dict(islice(short.items(), REFILLS_MAX))
-        depths = {group: depth + len(race.jobs) for group, depth in depths.items()}
+        behind = around.behind()
+        depths = {
+            group: depth + behind[id(catalog.classes[group.class_id])]
+            for group, depth in islice(short.items(), REFILLS_MAX)
+        }
 
 
-async def _fetched(
+async def _deeper(
     conn: Connection,
     catalog: Catalog,
     depths: Mapping[Group, int],
-    race: Race,
-    supply: dict[Group, Heads],
+    supply: Mapping[Group, Heads],
 ) -> dict[Group, Heads]:
-    """Fetch groups so deep; one without a ready job is taken out of what was there before."""
-    if not depths:
-        return {}
+    """Fetch groups so deep; one that has no ready job any more is forgotten.
+
+    Remembered as it was, it would be asked for again, and again.
+    """
     fetched = await claims.heads(conn, depths, catalog.classes)
-    # A group that has no ready job any more must not be remembered as it was: it would be asked
-    # for again, and again.
-    for group in depths:
-        supply.pop(group, None)
-    return {heads.group: race.without(heads) for heads in fetched}
+    kept = {group: heads for group, heads in supply.items() if group not in depths}
+    return kept | {heads.group: heads for heads in fetched}

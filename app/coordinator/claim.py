@@ -11,6 +11,7 @@ never a false one. The bound on rounds turns a hopeless race into *try again soo
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
@@ -18,6 +19,7 @@ from uuid import UUID
 from app import explanation
 from app.coordinator.catalog import Catalog
 from app.coordinator.choose import Supply, choose
+from app.coordinator.flight import Flight
 from app.coordinator.race import Race
 from app.fleet import (
     Context,
@@ -91,59 +93,90 @@ async def serve(
     wants: Sequence[Want],
     *,
     new_id: Callable[[], UUID],
+    flight: Flight | None = None,
 ) -> tuple[Served, ...]:
     """Serve a batch of wants, the best pair first, until nothing is left that any of them may take.
 
     Those that still lose races after :data:`ROUNDS_MAX` rounds come back ``unsettled``.
+
+    Args:
+        conn: in autocommit mode, or in a transaction of the caller's.
+        catalog: what this process knows.
+        wants: several of one factory add up.
+        new_id: makes the ids of decisions.
+        flight: what other batches of this process, if there are any, are committing.
     """
     served = tuple(Served(want=want) for want in wants)
+    desk = _Desk(
+        conn=conn, catalog=catalog, flight=Flight() if flight is None else flight, new_id=new_id
+    )
     race = Race()
     for _ in range(ROUNDS_MAX):
-        lost = await _round(conn, catalog, served, race, new_id=new_id)
-        if not lost and not race:
+        round_ = await _round(desk, served, race)
+        if not (round_.lost or round_.left) or not any(one.open for one in served):
             return served
-        if not any(one.open for one in served):
-            return served
-        if not lost:
+        if not round_.lost:
             race = Race()
-            await asyncio.sleep(PAUSE_S)
+            await (desk.flight.landing() if desk.flight else asyncio.sleep(PAUSE_S))
     for one in served:
         one.unsettled = one.open
     return served
 
 
-async def _round(
-    conn: Connection,
-    catalog: Catalog,
-    served: Sequence[Served],
-    race: Race,
-    *,
-    new_id: Callable[[], UUID],
-) -> bool:
-    """Match and commit once; tells whether picks were lost, so that another round is due."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Desk:
+    """What a batch is served with."""
+
+    conn: Connection
+    catalog: Catalog
+    flight: Flight
+    new_id: Callable[[], UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Round:
+    """Why another round is due: picks were lost, or something was left alone for others."""
+
+    lost: bool = False
+    left: bool = False
+
+
+async def _round(desk: _Desk, served: Sequence[Served], race: Race) -> _Round:
+    """Read, match and commit once."""
     wanting: dict[FactoryId, list[Served]] = {}
     for one in served:
         if one.open:
             wanting.setdefault(one.want.factory_id, []).append(one)
-    most = sum(one.left for mine in wanting.values() for one in mine)
-    asked = {
-        group: catalog.depth(group, most) + len(race.jobs) for group in catalog.expected(wanting)
-    }
+    with ExitStack() as flying:
+        async with desk.flight.choosing:
+            around = race.beside(desk.flight.jobs())
+            chosen = await _choose(desk, wanting, around)
+            if chosen is None:
+                return _Round(left=around.left)
+            flying.enter_context(desk.flight.taking(chosen.picks))
+        lost = await _commit(desk, chosen, race)
+    return _Round(lost=lost, left=around.left)
+
+
+async def _choose(
+    desk: _Desk, wanting: Mapping[FactoryId, Sequence[Served]], around: Race
+) -> "_Batch | None":
+    """Read, and match; None if nothing is picked."""
+    conn, catalog = desk.conn, desk.catalog
     if not catalog.horizon:
         await catalog.refresh(conn)
+    most = sum(one.left for mine in wanting.values() for one in mine)
+    asked = catalog.depths(catalog.expected(wanting), most, around)
     read = await reading.read(conn, wanting, asked, catalog.known)
     if read is None:
-        return False
+        return None
     catalog.learn(read.new)
     facts = {each.factory.id: each for each in read.factories}
-    ctx = Context(now=read.now, locks=race.locks)
+    ctx = Context(now=read.now, locks=around.locks)
     seekers = _seekers(wanting, facts, ctx)
     supply = Supply(asked=asked, heads=read.heads)
-    picks = await choose(conn, catalog, seekers, ctx, race, supply)
-    if not picks:
-        return False
-    batch = _Batch(wanting=wanting, facts=facts, ctx=ctx, race=race)
-    return await _commit(conn, picks, batch, new_id=new_id)
+    picks = await choose(conn, catalog, seekers, ctx, around, supply)
+    return _Batch(picks=picks, wanting=wanting, facts=facts, ctx=ctx) if picks else None
 
 
 def _seekers(
@@ -162,16 +195,18 @@ def _seekers(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
+    """What was picked for whom, and on which facts."""
+
+    picks: tuple[Pick, ...]
     wanting: Mapping[FactoryId, Sequence[Served]]
     facts: Mapping[FactoryId, FactoryFacts]
     ctx: Context
-    race: Race
 
-    def takers(self, picks: Sequence[Pick]) -> list[Served]:
+    def takers(self) -> list[Served]:
         """Say who gets each pick: of one factory's wants, those that came first get their fill."""
         open_: dict[FactoryId, list[tuple[Served, int]]] = {}
         takers = []
-        for pick in picks:
+        for pick in self.picks:
             mine = open_.setdefault(
                 pick.factory_id,
                 [(one, one.left) for one in reversed(self.wanting[pick.factory_id])],
@@ -183,17 +218,16 @@ class _Batch:
         return takers
 
 
-async def _commit(
-    conn: Connection, picks: Sequence[Pick], batch: _Batch, *, new_id: Callable[[], UUID]
-) -> bool:
+async def _commit(desk: _Desk, batch: _Batch, race: Race) -> bool:
+    """Turn picks into leases; tells whether any was lost."""
     busier: Counter[FactoryId] = Counter()
     leases = []
-    takers = batch.takers(picks)
+    picks, takers = batch.picks, batch.takers()
     for pick, one in zip(picks, takers, strict=True):
-        leases.append(_lease(pick, one, batch, busier[pick.factory_id], new_id()))
+        leases.append(_lease(pick, one, batch, busier[pick.factory_id], desk.new_id()))
         busier[pick.factory_id] += 1
     lost = False
-    outcomes = await claims.settle(conn, leases)
+    outcomes = await claims.settle(desk.conn, leases)
     for pick, one, lease, committed in zip(picks, takers, leases, outcomes, strict=True):
         if isinstance(committed, Leased):
             one.claims.append(_claim(committed, pick, lease))
@@ -201,7 +235,7 @@ async def _commit(
             one.key_used = True
         else:
             lost = True
-            batch.race.note(pick.job, committed.outcome)
+            race.note(pick.job, committed.outcome)
             one.lost.append(explanation.LostPick.of(pick, committed.outcome.value))
     return lost
 

@@ -22,6 +22,7 @@ from app.backlog import Backlog, counted_reasons
 from app.coordinator import claim_keys
 from app.coordinator.catalog import Catalog
 from app.coordinator.claim import Served, serve
+from app.coordinator.flight import Flight
 from app.coordinator.waiting import Answer, ClaimRequest, Nothing, Waiter, whom
 from app.errors import NotFound, Refusal, Unavailable
 from app.fleet import Context, Factory, FactoryId
@@ -29,6 +30,9 @@ from app.scheduler import factory_rejections
 from app.store import backlogs
 from app.store.session import Connection, Database
 from app.store.wake import await_seats
+
+BATCHES_MAX = 2
+"""How many batches are under way at once: while PostgreSQL is at one, we are at the other."""
 
 SLOW_POLL_S = 10.0
 SLOW_POLL_MAX = 256
@@ -53,10 +57,15 @@ class ClaimDesk:
             chance: draws 0 <= x < 1, for the jitter of ``retry_after_s``.
         """
         self.catalog = Catalog()
+        self._flight = Flight()
+        self._batches: dict[asyncio.Task[None], int] = {}
+        self._busy: set[FactoryId] = set()
         self._db = db
         self._new_id = new_id
         self._chance = chance
-        self._waiters: list[Waiter] = []
+        # Both in the order in which they came; who is due is neither parked nor being served.
+        self._waiters: dict[Waiter, None] = {}
+        self._line: dict[Waiter, None] = {}
         self._due = asyncio.Event()
         self.idle = asyncio.Event()
         """Set while nobody is due: everybody who waits is parked."""
@@ -78,15 +87,15 @@ class ClaimDesk:
         waiter = Waiter(
             request=request, answer=loop.create_future(), deadline=loop.time() + request.wait_s
         )
-        self._waiters.append(waiter)
-        self._due.set()
-        self.idle.clear()
+        self._waiters[waiter] = None
+        self._line_up(waiter)
         timer = loop.call_at(waiter.deadline, self._time_is_up, waiter)
         try:
             return await waiter.answer
         finally:
             timer.cancel()
-            self._waiters.remove(waiter)
+            del self._waiters[waiter]
+            self._line.pop(waiter, None)
 
     def waiting(self) -> frozenset[FactoryId]:
         """Who waits at the desk now: each is alive, however long ago it called."""
@@ -102,17 +111,34 @@ class ClaimDesk:
 
     async def run(self) -> None:
         """Serve whoever is due, for ever; cancel to stop, then :meth:`close`."""
-        slow_poll = asyncio.create_task(self._poll_slowly(), name="claim desk's slow poll")
-        try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._poll_slowly(), name="claim desk's slow poll")
             while True:
                 await self._due.wait()
                 self.idle.clear()
                 while batch := self._next_batch():
-                    await self._serve(batch)
+                    self._begin(batch, group)
                 self._due.clear()
-                self.idle.set()
-        finally:
-            slow_poll.cancel()
+                if not self._batches and not self._line:
+                    self.idle.set()
+
+    def _begin(self, batch: Sequence[Waiter], group: asyncio.TaskGroup) -> None:
+        serving = group.create_task(self._serve(batch))
+        self._batches[serving] = len(batch)
+        theirs = {waiter.request.factory_id for waiter in batch}
+        self._busy |= theirs
+        for waiter in batch:
+            del self._line[waiter]
+
+        def over(serving: asyncio.Task[None]) -> None:
+            del self._batches[serving]
+            self._busy -= theirs
+            for waiter in batch:
+                if waiter in self._waiters and not waiter.parked:
+                    self._line_up(waiter)
+            self._due.set()
+
+        serving.add_done_callback(over)
 
     def close(self) -> None:
         """Send everybody away, kindly, and let nobody in any more."""
@@ -121,19 +147,27 @@ class ClaimDesk:
             waiter.refuse(_closing())
 
     def _next_batch(self) -> list[Waiter]:
-        """Pick those who are due; of a claim and its repeat, only the one that came first."""
+        """Pick those who are due, unless they had better wait for a batch that is under way.
+
+        All who are due are one batch, so that a job goes to the best of them. Whoever comes while
+        it is under way may be served beside it, but only by a batch about as large, for many small
+        ones cost more than they gain. A factory is in one batch at a time, as its seats are counted
+        once; of a claim and its repeat, only the one that came first is.
+        """
+        if len(self._batches) >= BATCHES_MAX:
+            return []
         batch: list[Waiter] = []
         keys: set[tuple[FactoryId, str]] = set()
-        for waiter in self._waiters:
-            if waiter.parked or waiter.answer.done():
+        for waiter in self._line:
+            request = waiter.request
+            if waiter.answer.done() or request.factory_id in self._busy:
                 continue
-            if (key := waiter.request.key) is not None:
-                named = (waiter.request.factory_id, key)
-                if named in keys:
+            if request.key is not None:
+                if (request.factory_id, request.key) in keys:
                     continue
-                keys.add(named)
+                keys.add((request.factory_id, request.key))
             batch.append(waiter)
-        return batch
+        return batch if 2 * len(batch) >= sum(self._batches.values()) else []
 
     async def _serve(self, batch: Sequence[Waiter]) -> None:
         """Serve a batch; if it fails by a fault of ours, one by one, so that one spoils none."""
@@ -154,7 +188,9 @@ class ClaimDesk:
         generation = self._generation
         async with self._db.connection() as conn:
             wants = [waiter.want for waiter in batch]
-            served = await serve(conn, self.catalog, wants, new_id=self._new_id)
+            served = await serve(
+                conn, self.catalog, wants, new_id=self._new_id, flight=self._flight
+            )
             empty: list[tuple[Waiter, Served]] = []
             for waiter, one in zip(batch, served, strict=True):
                 if one.claims:
@@ -224,9 +260,15 @@ class ClaimDesk:
             asyncio.get_running_loop().call_later(delay_s, self._unpark, waiter)
 
     def _unpark(self, waiter: Waiter) -> None:
-        waiter.parked = False
-        self._due.set()
-        self.idle.clear()
+        if waiter.parked:
+            waiter.parked = False
+            self._line_up(waiter)
+
+    def _line_up(self, waiter: Waiter) -> None:
+        if waiter in self._waiters and not waiter.answer.done():
+            self._line[waiter] = None
+            self._due.set()
+            self.idle.clear()
 
     def _time_is_up(self, waiter: Waiter) -> None:
         """Answer who is parked from what is known; who is being served is answered by that."""

@@ -1,5 +1,7 @@
-"""What others are about to take, as far as a claim has met them by losing to them."""
+"""What others are about to take: left alone, as whoever is first will have it."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from app.fleet import Job, JobId, LockHolder
@@ -9,26 +11,51 @@ from app.store.claims import CommitOutcome
 
 @dataclass(slots=True, kw_only=True)
 class Race:
-    """What others are about to take: jobs at the version that was lost, and locks."""
+    """What others are about to take: jobs at the version that was read, and locks.
 
-    jobs: set[tuple[JobId, int]] = field(default_factory=set)
+    ``left`` tells whether anything was left alone because of it.
+    """
+
+    jobs: dict[tuple[JobId, int], Job] = field(default_factory=dict)
     locks: dict[str, LockHolder] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        """Whether anything is left alone because of it."""
-        return bool(self.jobs or self.locks)
+    left: bool = False
 
     def note(self, job: Job, outcome: CommitOutcome) -> None:
         """Note a pick that was lost to somebody; facts of the factory itself are just read anew."""
-        lock = job.job_class.lock
-        if outcome is CommitOutcome.LOCK_TAKEN and lock is not None:
-            self.locks[lock] = LockHolder(job_id=job.id)
+        if outcome is CommitOutcome.LOCK_TAKEN:
+            self._note_lock(job)
         elif outcome is CommitOutcome.JOB_MOVED:
-            self.jobs.add((job.id, job.version))
+            self.jobs[job.id, job.version] = job
+
+    def beside(self, in_flight: Iterable[Job]) -> "Race":
+        """Return it with what other batches of this process are about to take."""
+        both = Race(jobs=dict(self.jobs), locks=dict(self.locks))
+        for job in in_flight:
+            both.jobs[job.id, job.version] = job
+            both._note_lock(job)
+        return both
+
+    def behind(self) -> Counter[int]:
+        """Count how many more of each class, by its identity, must be read to see past these."""
+        return Counter(
+            id(job.job_class) for job in self.jobs.values() if job.job_class.lock is None
+        )
 
     def without(self, heads: Heads) -> Heads:
-        """Take out of a group what others are about to take."""
-        if not self.jobs:
+        """Take out of a group what others are about to take; a lock's job stays, and is refused."""
+        if not self.jobs and not self.locks:
             return heads
-        left = tuple(job for job in heads.jobs if (job.id, job.version) not in self.jobs)
+        jobs, locks = self.jobs, self.locks
+        if locks and any(job.job_class.lock in locks for job in heads.jobs):
+            self.left = True
+            return heads
+        left = tuple(job for job in heads.jobs if (job.id, job.version) not in jobs)
+        if len(left) == len(heads.jobs):
+            return heads
+        self.left = True
         return replace(heads, jobs=left)
+
+    def _note_lock(self, job: Job) -> None:
+        lock = job.job_class.lock
+        if lock is not None:
+            self.locks[lock] = LockHolder(job_id=job.id)

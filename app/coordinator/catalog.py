@@ -119,7 +119,8 @@ class Catalog:
         for group in groups:
             job_class = self.classes[group.class_id]
             depth = 1 if job_class.lock is not None else min(most, 1 + drained[group])
-            found[group] = max(1, depth) + behind[id(job_class)]
+            # Nearly always nothing is, and then no class is hashed for it.
+            found[group] = max(1, depth) + (behind[job_class] if behind else 0)
         return found
 
     def drained(self, supply: Iterable[Heads], picks: Iterable[Pick]) -> None:

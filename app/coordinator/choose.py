@@ -9,7 +9,7 @@ from itertools import islice
 
 from app.coordinator.catalog import Catalog
 from app.coordinator.race import Race
-from app.fleet import Context
+from app.fleet import ClassId, Context, JobClass
 from app.heads import Group, Heads, run_out
 from app.scheduler import Pick, Seeker, match, open_seekers
 from app.store import claims
@@ -42,7 +42,9 @@ async def choose(
     left out, and so many more are fetched.
     """
     around = around or Race()
-    supply = {} if known is None else dict(known.heads)
+    # As they are now: another batch may learn of others, and forget some, while this one reads.
+    classes = catalog.classes
+    supply = {} if known is None else {g: h for g, h in known.heads.items() if g[0] in classes}
     seekers = open_seekers(seekers, ctx)
     depths = catalog.depths(
         (
@@ -55,24 +57,24 @@ async def choose(
     )
     while True:
         if depths:
-            supply = await _deeper(conn, catalog, depths, supply)
+            supply = await _deeper(conn, classes, depths, supply)
         left = [around.without(heads) for heads in supply.values()]
         candidates = {job.id: job for heads in left for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)
-        short = run_out(left, picks, catalog.classes, seekers, ctx)
+        short = run_out(left, picks, classes, seekers, ctx)
         if not short:
             catalog.drained(left, picks)
             return picks
         behind = around.behind()
         depths = {
-            group: depth + behind[id(catalog.classes[group.class_id])]
+            group: depth + behind[classes[group.class_id]]
             for group, depth in islice(short.items(), REFILLS_MAX)
         }
 
 
 async def _deeper(
     conn: Connection,
-    catalog: Catalog,
+    classes: Mapping[ClassId, JobClass],
     depths: Mapping[Group, int],
     supply: Mapping[Group, Heads],
 ) -> dict[Group, Heads]:
@@ -80,6 +82,6 @@ async def _deeper(
 
     Remembered as it was, it would be asked for again, and again.
     """
-    fetched = await claims.heads(conn, depths, catalog.classes)
+    fetched = await claims.heads(conn, depths, classes)
     kept = {group: heads for group, heads in supply.items() if group not in depths}
     return kept | {heads.group: heads for heads in fetched}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from app.fleet import Job, JobId, LockHolder
+from app.fleet import Job, JobClass, JobId, LockHolder
 from app.heads import Heads
 from app.store.claims import CommitOutcome
 
@@ -35,11 +35,9 @@ class Race:
             both._note_lock(job)
         return both
 
-    def behind(self) -> Counter[int]:
-        """Count how many more of each class, by its identity, must be read to see past these."""
-        return Counter(
-            id(job.job_class) for job in self.jobs.values() if job.job_class.lock is None
-        )
+    def behind(self) -> Counter[JobClass]:
+        """Count how many more of each class must be read to see past these."""
+        return Counter(job.job_class for job in self.jobs.values() if job.job_class.lock is None)
 
     def without(self, heads: Heads) -> Heads:
         """Take out of a group what others are about to take; a lock's job stays, and is refused."""

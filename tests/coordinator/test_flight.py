@@ -1,0 +1,131 @@
+"""Batches that overlap: what one is committing, the next leaves alone, and waits for if it must."""
+
+import asyncio
+
+import pytest
+
+from app.coordinator.catalog import Catalog
+from app.coordinator.claim import Served, Want, serve
+from app.coordinator.flight import Flight
+from app.coordinator.race import Race
+from app.fleet import ClassId, FactoryId, Job, JobId
+from app.heads import Group, Heads
+from app.runtime.ids import new_id
+from app.scheduler import Pick, score_candidate
+from app.store.claims import CommitOutcome
+from app.store.session import Database
+from tests.strategies import make_class, make_context, make_factory, make_job
+from tests.support.world import put_factory, put_jobs
+
+F2 = FactoryId("f2")
+
+
+def picked(job: Job) -> Pick:
+    factory = make_factory("f1")
+    score = score_candidate(job, factory, make_context())
+    return Pick(factory_id=factory.id, job=job, score=score, rank=1)
+
+
+def head(*jobs: Job) -> Heads:
+    return Heads(group=Group(class_id=ClassId(1)), jobs=jobs, more=True)
+
+
+class Watched(Flight):
+    """One that tells when somebody waits for a landing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.awaited = asyncio.Event()
+
+    async def landing(self) -> None:
+        self.awaited.set()
+        await super().landing()
+
+
+@pytest.fixture
+def flight() -> Watched:
+    return Watched()
+
+
+async def ready(db: Database, *jobs: Job) -> None:
+    async with db.transaction() as conn:
+        await put_factory(conn, make_factory("f2"))
+        await put_jobs(conn, jobs)
+
+
+async def served_beside(db: Database, flight: Flight, factory_id: FactoryId) -> Served:
+    async with db.connection() as conn:
+        want = Want(factory_id=factory_id)
+        (served,) = await serve(conn, Catalog(), [want], new_id=new_id, flight=flight)
+    return served
+
+
+def got(served: Served) -> list[JobId]:
+    return [claim.job.id for claim in served.claims]
+
+
+async def test_what_is_in_flight_goes_to_nobody_else(db: Database, flight: Watched) -> None:
+    best, second = make_job(1), make_job(2)
+    await ready(db, best, second)
+    with flight.taking([picked(best)]):
+        served = await served_beside(db, flight, F2)
+    assert got(served) == [second.id]
+    assert served.lost == []
+
+
+async def test_a_lock_in_flight_is_taken(db: Database, flight: Watched) -> None:
+    merge = make_class(lock="merge")
+    one, two, free = make_job(1, job_class=merge), make_job(2, job_class=merge), make_job(3)
+    await ready(db, one, two, free)
+    with flight.taking([picked(one)]):
+        served = await served_beside(db, flight, F2)
+    assert got(served) == [free.id]
+    assert served.lost == []
+
+
+async def test_nothing_is_said_only_when_what_was_in_flight_has_landed(
+    db: Database, flight: Watched
+) -> None:
+    """The pick may be lost, and its job then be for who asked meanwhile."""
+    only = make_job(1)
+    await ready(db, only)
+    with flight.taking([picked(only)]):
+        asking = asyncio.create_task(served_beside(db, flight, F2))
+        await flight.awaited.wait()
+        assert not asking.done()
+    assert got(await asking) == [only.id]
+    assert not flight
+
+
+async def test_who_waits_for_no_landing_goes_on_at_once() -> None:
+    await Flight().landing()
+
+
+def test_what_was_lost_and_what_is_in_flight_are_left_alone_together() -> None:
+    lost, flying, left = make_job(1), make_job(2), make_job(3)
+    race = Race()
+    race.note(lost, CommitOutcome.JOB_MOVED)
+    race.note(lost, CommitOutcome.NO_SEAT)  # nobody else takes it for that
+    around = race.beside([flying])
+    assert around.without(head(lost, flying, left)) == head(left)
+    assert around.left
+    assert sum(around.behind().values()) == 2
+    assert not race.left
+
+
+def test_of_a_lock_that_is_being_taken_the_heads_stay() -> None:
+    """They are refused by the match: without them the class would be asked for again and again."""
+    merge = make_class(lock="merge")
+    one, two = make_job(1, job_class=merge), make_job(2, job_class=merge)
+    race = Race()
+    race.note(one, CommitOutcome.LOCK_TAKEN)
+    assert race.without(head(two)) == head(two)
+    assert race.left
+    assert race.locks.keys() == {"merge"}
+    assert race.behind() == {}
+
+
+def test_without_a_race_nothing_is_left_alone() -> None:
+    race = Race()
+    assert race.without(head(make_job(1))) == head(make_job(1))
+    assert not race.left

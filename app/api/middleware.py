@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,6 +28,9 @@ from app.runtime.ids import TOKEN_PREFIX
 OPEN = frozenset({"/healthz", "/readyz", "/webhooks/github"})
 """What takes no token; a webhook is let in by its signature."""
 OPEN_BELOW = "/problems/"
+
+_GONE = 499
+"""How a call is counted whose caller went away, for want of a status that says so."""
 
 _TOKEN_MAX = 512
 _SECRET_NAMES = frozenset(
@@ -69,6 +73,9 @@ class Observe:
 
         try:
             await self.app(scope, receive, watch)
+        except ClientDisconnect:
+            # Whoever asked went away while asking: no fault of anybody's, and nobody to answer.
+            status.append(_GONE)
         except Exception as error:
             failed = fault(_template(scope), error)
             if status:

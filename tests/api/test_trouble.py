@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from typing import Any
 
 import asyncpg
 import httpx
@@ -84,3 +85,35 @@ async def test_a_claim_whose_answer_is_lost_loses_no_job(served: Fleet) -> None:
         assert claim["lease"]["fence"] == 1
         seen.add(claim["job"]["id"])
     assert len(seen) == rounds
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/jobs/batch", "/claim"])
+async def test_who_hangs_up_while_asking_is_no_fault(
+    database_url: str, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    caplog.set_level(logging.INFO, logger="app")
+    async with fleet_in_process(database_url) as fleet:
+        arriving = [{"type": "http.request", "body": b"{", "more_body": True}]
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return arriving.pop() if arriving else {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:  # noqa: ANN401 - whatever a server is sent
+            sent.append(message)
+
+        await fleet.factory("f1")
+        secret = fleet.tokens["f1"] if path == "/claim" else _secret(fleet.client)
+        headers = [
+            (b"authorization", f"Bearer {secret}".encode()),
+            (b"content-type", b"application/json"),
+        ]
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b""}
+        await fleet.app(scope | {"headers": headers}, receive, send)
+    assert sent == []
+    assert f"POST {path} 499" in [each.getMessage() for each in caplog.records]
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
+
+
+def _secret(client: httpx.AsyncClient) -> str:
+    return client.headers["Authorization"].removeprefix("Bearer ")

@@ -10,6 +10,7 @@ from time import perf_counter
 import orjson
 
 from app.store import session
+from app.store.sql import sql
 from tests.bench.figures import Figure, percentile
 from tests.bench.floors import CLASSES, CONNECTIONS
 from tests.bench.http import Caller, Script, Voice, expected, leases_of, post
@@ -175,7 +176,7 @@ async def _calls(admin_url: str, fleet: Fleet) -> dict[str, int]:
             database,
         ),
     )
-    names = {_signature(path.read_text()): path.stem for path in _STATEMENTS.glob("*.sql")}
+    names = {_signature(sql(path.stem)): path.stem for path in _STATEMENTS.glob("*.sql")}
     calls: dict[str, int] = {}
     for query, count in rows:
         name = names.get(_signature(query), " ".join(query.split())[:60])

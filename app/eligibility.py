@@ -166,7 +166,9 @@ def factory_rejections(factory: Factory, ctx: Context) -> tuple[Rejection, ...]:
     )
 
 
-def may_ever_take(job_class: JobClass, factory_id: FactoryId, offered: frozenset[str]) -> bool:
+def may_ever_take(
+    job_class: JobClass, factory_id: FactoryId | None, offered: frozenset[str]
+) -> bool:
     """Whether :func:`pair_rejections` is empty, at the price of two set operations.
 
     ``offered`` is the factory's, worked out once by a caller who asks about many classes.

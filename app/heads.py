@@ -28,12 +28,15 @@ job, which is why :class:`Weights` are never negative.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 from app.eligibility import may_ever_take
-from app.fleet import ClassId, Context, FactoryId, Job, JobClass, JobId
-from app.scheduler import Pick, Seeker, open_seekers
+from app.fleet import ClassId, Context, CostClass, FactoryId, Job, JobClass, JobId
+from app.scheduler import DEFAULT_WEIGHTS, Pick, Seeker, Weights, open_seekers
+from app.scoring import WARM_REPO, wish_score
+
+_Taste: TypeAlias = tuple[frozenset[str], frozenset[str], CostClass]
 
 
 class Group(NamedTuple):
@@ -82,21 +85,73 @@ def classes_needed(
 
 
 def groups_needed(
-    classes: Mapping[ClassId, JobClass],
-    offered: frozenset[str],
-    warm_repos: frozenset[str],
-    factory_id: FactoryId | None,
+    classes: Mapping[ClassId, JobClass], offered: frozenset[str], factory_id: FactoryId | None
 ) -> frozenset[Group]:
-    """Name the groups of :func:`classes_needed` for one factory, whether locks are held or not.
+    """Name the classes that one factory may take, as groups over all repos, locks held or not.
 
-    Without an id it stands for any factory that no class excludes.
+    Without an id it stands for any factory that no class excludes. Which warm repos it takes
+    besides, :func:`warm_classes` says.
     """
-    able = [
-        class_id
+    return frozenset(
+        Group(class_id)
         for class_id, job_class in classes.items()
-        if job_class.required <= offered and factory_id not in job_class.excluded
+        if may_ever_take(job_class, factory_id, offered)
+    )
+
+
+def warm_classes(
+    supply: Iterable[Heads],
+    picks: Iterable[Pick],
+    seekers: Iterable[Seeker],
+    ctx: Context,
+    weights: Weights = DEFAULT_WEIGHTS,
+) -> dict[FactoryId, tuple[ClassId, ...]]:
+    """The classes, by seeker, that may hold something better for it in one of its warm repos.
+
+    The oldest job of a class bounds what any other of it scores, but for the repo's warmth. So no
+    warm repo need be looked into for a class whose head, made warm, would score below the worst
+    that the seeker got. A seeker that is left with less than it wanted has been through everything,
+    but of a class with a lock, which is used once. To be asked once :func:`run_out` names nothing
+    any more. Those for whom there is no such class are left out.
+    """
+    heads = [
+        (each.group.class_id, each.jobs[0])
+        for each in supply
+        if each.group.repo is None and each.more and each.jobs
     ]
-    return frozenset(Group(each, repo) for each in able for repo in (None, *warm_repos))
+    locked = [
+        (class_id, job.job_class) for class_id, job in heads if job.job_class.lock is not None
+    ]
+    got: dict[FactoryId, list[Job]] = {}
+    for pick in picks:
+        got.setdefault(pick.factory_id, []).append(pick.job)
+    tops: dict[_Taste, list[tuple[int, ClassId]]] = {}
+    found: dict[FactoryId, tuple[ClassId, ...]] = {}
+    for seeker in seekers:
+        factory, mine = seeker.factory, got.get(seeker.factory.id, [])
+        if not factory.warm_repos:
+            continue
+        if len(mine) < seeker.wanted:
+            near = tuple(
+                class_id
+                for class_id, job_class in locked
+                if may_ever_take(job_class, factory.id, factory.offered)
+            )
+        else:
+            taste = (factory.capabilities, factory.engines, factory.cost_ceiling)
+            if taste not in tops:
+                cold = replace(factory, warm_repos=frozenset())
+                tops[taste] = [
+                    (wish_score(job, cold, ctx, weights), class_id)
+                    for class_id, job in heads
+                    if may_ever_take(job.job_class, None, factory.offered)
+                ]
+            worst = min(wish_score(job, factory, ctx, weights) for job in mine)
+            enough = worst - WARM_REPO * weights.affinity
+            near = tuple(class_id for top, class_id in tops[taste] if top >= enough)
+        if near:
+            found[factory.id] = near
+    return found
 
 
 def run_out(

@@ -197,6 +197,18 @@ def class_score(
     )
 
 
+def wish_score(job: Job, factory: Factory, ctx: Context, weights: Weights = DEFAULT_WEIGHTS) -> int:
+    """What tells jobs apart for one factory: the score without load and health."""
+    penalty = starvation_penalty(job.created_at, ctx.now)
+    if not within_ceiling(job.job_class, factory):
+        penalty = max(0, penalty)
+    return (
+        class_score(job.job_class, factory, factory.offered, weights)
+        + weights.affinity * repo_affinity(job.repo, factory)
+        - weights.starvation * penalty
+    )
+
+
 def standing_score(factory: Factory, weights: Weights, *, busier: int = 0) -> int:
     """What the factory brings to the score of every job alike, ``busier`` by so many jobs."""
     return (

@@ -5,14 +5,14 @@ saves a round trip and never decides anything.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from app.coordinator.race import Race
 from app.fleet import ClassId, Factory, FactoryId, Job, JobClass, JobId
 from app.heads import Group, Heads, groups_needed
-from app.scheduler import Pick
+from app.scheduler import Pick, Seeker
 from app.shapes import Shape, shape_of
 from app.store import claims
 from app.store.claims import NewClasses
@@ -23,7 +23,15 @@ _PROFILES_MAX: Final = 512
 _FACTORIES_MAX: Final = 50_000
 _IDS_MAX: Final = 2
 
-_Profile: TypeAlias = tuple[frozenset[str], frozenset[str], FactoryId | None]
+_Profile: TypeAlias = tuple[frozenset[str], FactoryId | None]
+
+
+class _Last(NamedTuple):
+    """What a factory was when it last claimed, and which classes it looked for in warm repos."""
+
+    profile: _Profile
+    warm_repos: frozenset[str]
+    near: Sequence[ClassId] = ()
 
 
 class Catalog:
@@ -44,7 +52,7 @@ class Catalog:
         self._excluded: frozenset[FactoryId] = frozenset()
         self._by_lock: dict[str, list[JobClass]] = {}
         self._groups: dict[_Profile, frozenset[Group]] = {}
-        self._last_profile: dict[FactoryId, _Profile] = {}
+        self._last: dict[FactoryId, _Last] = {}
         self._drained: Counter[Group] = Counter()
         self._shapes: dict[JobClass, Shape] = {}
         self._shape_by_class: dict[ClassId, Shape] = {}
@@ -99,15 +107,36 @@ class Catalog:
         return self._by_lock.get(name, [])
 
     def needed(self, factories: Iterable[Factory]) -> frozenset[Group]:
-        """Name the groups whose heads are needed to decide what these factories get."""
+        """Name the groups over all repos that are needed to decide what these factories get."""
         profiles = {self._profile(factory) for factory in factories}
         return frozenset().union(*(self._needed(profile) for profile in profiles))
 
     def expected(self, ids: Iterable[FactoryId]) -> frozenset[Group]:
         """Name the groups that will be needed, if the factories are as they last were."""
-        last = self._last_profile
-        profiles = {last[each] for each in ids if each in last}
-        return frozenset().union(*(self._needed(profile) for profile in profiles))
+        last = [self._last[each] for each in ids if each in self._last]
+        plain = {each.profile for each in last}
+        warm = {
+            Group(class_id, repo)
+            for each in last
+            for class_id in each.near
+            if class_id in self.classes
+            for repo in each.warm_repos
+        }
+        return frozenset(warm).union(*(self._needed(profile) for profile in plain))
+
+    def expect(
+        self, seekers: Iterable[Seeker], near: Mapping[FactoryId, Sequence[ClassId]]
+    ) -> None:
+        """Remember for whom which classes were looked for in warm repos."""
+        if len(self._last) > _FACTORIES_MAX:
+            self._last.clear()
+        for seeker in seekers:
+            factory = seeker.factory
+            self._last[factory.id] = _Last(
+                profile=self._profile(factory),
+                warm_repos=factory.warm_repos,
+                near=near.get(factory.id, ()),
+            )
 
     def depths(self, groups: Iterable[Group], most: int, race: Race) -> dict[Group, int]:
         """Guess how many heads of each group a batch of ``most`` picks needs, and one to spare.
@@ -137,12 +166,7 @@ class Catalog:
         self._drained, self._heads = drained, left
 
     def _profile(self, factory: Factory) -> _Profile:
-        named = factory.id if factory.id in self._excluded else None
-        profile = (factory.offered, factory.warm_repos, named)
-        if len(self._last_profile) > _FACTORIES_MAX:
-            self._last_profile.clear()
-        self._last_profile[factory.id] = profile
-        return profile
+        return (factory.offered, factory.id if factory.id in self._excluded else None)
 
     def _needed(self, profile: _Profile) -> frozenset[Group]:
         found = self._groups.get(profile)

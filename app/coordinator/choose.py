@@ -3,14 +3,14 @@
 The law is :mod:`app.heads`; here its rows are fetched.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from app.coordinator.catalog import Catalog
 from app.coordinator.race import Race
-from app.fleet import ClassId, Context, JobClass
-from app.heads import Group, Heads, run_out
+from app.fleet import ClassId, Context, FactoryId, JobClass
+from app.heads import Group, Heads, run_out, warm_classes
 from app.scheduler import Pick, Seeker, match, open_seekers
 from app.store import claims
 from app.store.session import Connection
@@ -45,31 +45,43 @@ async def choose(
     # As they are now: another batch may learn of others, and forget some, while this one reads.
     classes = catalog.classes
     supply = {} if known is None else {g: h for g, h in known.heads.items() if g[0] in classes}
+    asked = set() if known is None else set(known.asked)
     seekers = open_seekers(seekers, ctx)
+    most = sum(seeker.wanted for seeker in seekers)
     depths = catalog.depths(
-        (
-            group
-            for group in catalog.needed(seeker.factory for seeker in seekers)
-            if known is None or group not in known.asked
-        ),
-        sum(seeker.wanted for seeker in seekers),
-        around,
+        catalog.needed(seeker.factory for seeker in seekers) - asked, most, around
     )
     while True:
         if depths:
             supply = await _deeper(conn, classes, depths, supply)
+            asked.update(depths)
         left = [around.without(heads) for heads in supply.values()]
         candidates = {job.id: job for heads in left for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)
-        short = run_out(left, picks, classes, seekers, ctx)
-        if not short:
+        if short := run_out(left, picks, classes, seekers, ctx):
+            behind = around.behind()
+            depths = {
+                group: depth + behind[classes[group.class_id]]
+                for group, depth in islice(short.items(), REFILLS_MAX)
+            }
+            continue
+        near = warm_classes(left, picks, seekers, ctx)
+        if not (warm := _in_warm_repos(seekers, near) - asked):
             catalog.drained(left, picks)
+            catalog.expect(seekers, near)
             return picks
-        behind = around.behind()
-        depths = {
-            group: depth + behind[classes[group.class_id]]
-            for group, depth in islice(short.items(), REFILLS_MAX)
-        }
+        depths = catalog.depths(warm, most, around)
+
+
+def _in_warm_repos(
+    seekers: Iterable[Seeker], near: Mapping[FactoryId, Sequence[ClassId]]
+) -> set[Group]:
+    return {
+        Group(class_id, repo)
+        for seeker in seekers
+        for class_id in near.get(seeker.factory.id, ())
+        for repo in seeker.factory.warm_repos
+    }
 
 
 async def _deeper(

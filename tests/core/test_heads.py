@@ -7,9 +7,9 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.fleet import ClassId, Context, Factory, Job, JobClass
-from app.heads import Group, Heads, classes_needed, run_out
-from app.scheduler import Pick, Seeker, Weights, match
+from app.fleet import ClassId, Context, CostClass, Factory, Job, JobClass
+from app.heads import Group, Heads, classes_needed, groups_needed, run_out, warm_classes
+from app.scheduler import Pick, Seeker, Weights, match, open_seekers, pair_rejections
 from tests import strategies as some
 from tests.strategies import (
     HOUR,
@@ -73,6 +73,37 @@ def serve(
         supply |= {group: store.fetch(group, limit) for group, limit in deeper.items()}
 
 
+def serve_lazily(store: Store, crowd: list[Seeker], ctx: Context, weights: Weights) -> Served:
+    """The same, but warm repos are looked into only where they may matter."""
+    seekers = open_seekers(crowd, ctx)
+    supply = {
+        group: store.fetch(group, 1)
+        for seeker in seekers
+        for group in groups_needed(store.classes, seeker.factory.offered, seeker.factory.id)
+    }
+    deepened: list[Group] = []
+    rounds = 0
+    while True:
+        rounds += 1
+        picks = match(
+            seekers, [job for heads in supply.values() for job in heads.jobs], ctx, weights
+        )
+        deeper = run_out(supply.values(), picks, store.classes, seekers, ctx)
+        if not deeper:
+            near = warm_classes(supply.values(), picks, seekers, ctx, weights)
+            deeper = {
+                Group(class_id, repo): 1
+                for seeker in seekers
+                for class_id in near.get(seeker.factory.id, ())
+                for repo in seeker.factory.warm_repos
+                if Group(class_id, repo) not in supply
+            }
+        if not deeper:
+            return Served(picks, rounds, deepened)
+        deepened.extend(deeper)
+        supply |= {group: store.fetch(group, limit) for group, limit in deeper.items()}
+
+
 def outcome(picks: tuple[Pick, ...]) -> list[tuple[str, Job, int]]:
     return [(pick.factory_id, pick.job, pick.score.total) for pick in picks]
 
@@ -87,6 +118,54 @@ def test_matching_over_heads_equals_matching_over_all(
 
     assert outcome(served.picks) == outcome(match(crowd, queue, ctx, weights))
     assert len(set(served.deepened)) == len(served.deepened)
+
+
+@given(some.crowded_queues, some.crowds(min_size=1), some.contexts, some.weights)
+def test_warm_repos_that_are_passed_over_hold_nothing_better(
+    queue: list[Job], crowd: list[Seeker], ctx: Context, weights: Weights
+) -> None:
+    served = serve_lazily(Store(queue), crowd, ctx, weights)
+
+    assert outcome(served.picks) == outcome(match(crowd, queue, ctx, weights))
+
+
+@given(some.crowded_queues, some.alike_crowds(), some.weights)
+def test_warm_repos_that_are_passed_over_hold_nothing_better_for_factories_that_are_alike(
+    queue: list[Job], crowd: list[Seeker], weights: Weights
+) -> None:
+    served = serve_lazily(Store(queue), crowd, CTX, weights)
+
+    assert outcome(served.picks) == outcome(match(crowd, queue, CTX, weights))
+
+
+@given(some.crowded_queues, some.factories)
+def test_the_groups_of_one_factory_are_the_classes_that_it_may_take(
+    queue: list[Job], factory: Factory
+) -> None:
+    classes = Store(queue).classes
+    groups = groups_needed(classes, factory.offered, factory.id)
+
+    assert groups == {
+        Group(class_id)
+        for class_id, job_class in classes.items()
+        if not pair_rejections(job_class, factory)
+    }
+
+
+def test_a_class_that_is_far_behind_is_not_looked_for_in_warm_repos() -> None:
+    near, far = make_class(), make_class(cost_class=CostClass.HIGH)
+    queue = [make_job(number, job_class=each) for each in (near, far) for number in (1, 2)]
+    store = Store(
+        replace(job, id=job_id(place), repo="shop") for place, job in enumerate(queue, start=1)
+    )
+    factory = make_factory(cost_ceiling=CostClass.LOW, warm_repos=frozenset({"shop"}))
+    crowd = [make_seeker(factory)]
+    supply = [store.fetch(Group(class_id), 1) for class_id in store.classes]
+    picks = match(crowd, [job for heads in supply for job in heads.jobs], CTX)
+    found = warm_classes(supply, picks, crowd, CTX)
+
+    assert {store.classes[each] for each in found[factory.id]} == {near}
+    assert warm_classes(supply, (), crowd, CTX) == {}
 
 
 @given(some.crowded_queues, some.crowds(min_size=1), some.contexts, some.weights)

@@ -35,10 +35,12 @@ def decision_record(
     *,
     weights: Weights = DEFAULT_WEIGHTS,
     lost: Sequence[LostPick] = (),
+    kept: JsonObject | None = None,
 ) -> JsonObject:
     """Return what a claim was decided on, complete enough to decide it again.
 
-    ``factory`` is as it was at the moment of this pick, earlier picks of its batch counted in.
+    ``factory`` is as it was at the moment of this pick, earlier picks of its batch counted in;
+    ``kept`` counts the jobs that it could not take, by reason, as of when they were counted last.
     """
     return {
         "now": ctx.now.isoformat(),
@@ -57,6 +59,7 @@ def decision_record(
             }
             for each in lost
         ],
+        "kept_from_it": kept,
     }
 
 

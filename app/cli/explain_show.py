@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import datetime
 from typing import Final
 
 from pydantic import JsonValue
@@ -101,6 +102,11 @@ def show_decision(said: DecisionReply) -> None:
         screen.print(
             f"   ranked {each['rank']} but lost: {_job(each, said)}, {each['outcome']}", style=LATER
         )
+    kept = _object(said.record.get("kept_from_it"))
+    if counts := _object(kept.get("jobs")):
+        counted = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+        at = moment(datetime.fromisoformat(str(kept["counted_at"])))
+        screen.print(f"   kept from it, as counted at {at}: {counted}", style=LATER)
     if said.replay.identical:
         screen.print("Today's scheduler decides the same.", style=CAN)
     for difference in said.replay.differences:

@@ -141,15 +141,16 @@ class Catalog:
     def depths(self, groups: Iterable[Group], most: int, race: Race) -> dict[Group, int]:
         """Guess how many heads of each group a batch of ``most`` picks needs, and one to spare.
 
-        A lock is used once. What others are about to take lies before what is left.
+        The spare one is the runner-up of the last. A lock is used once. What others are about to
+        take lies before what is left.
         """
         drained, behind = self._drained, race.behind()
         found = {}
         for group in groups:
             job_class = self.classes[group.class_id]
-            depth = 1 if job_class.lock is not None else min(most, 1 + drained[group])
+            depth = 1 if job_class.lock is not None else 1 + min(most, drained[group])
             # Nearly always nothing is, and then no class is hashed for it.
-            found[group] = max(1, depth) + (behind[job_class] if behind else 0)
+            found[group] = depth + (behind[job_class] if behind else 0)
         return found
 
     def drained(self, supply: Iterable[Heads], picks: Iterable[Pick]) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeAlias
 from uuid import UUID
 
 from app import explanation
@@ -27,6 +28,7 @@ from app.fleet import (
     Factory,
     FactoryId,
     JobRecord,
+    JsonObject,
 )
 from app.life import next_heartbeat_s
 from app.scheduler import Pick, Score, Seeker
@@ -37,6 +39,9 @@ from app.store.session import Connection
 
 ROUNDS_MAX = 50
 """How often a batch goes on after losing picks, before its rest is told to come back."""
+
+KeptFrom: TypeAlias = Callable[[Factory, Context], JsonObject | None]
+"""Counts the jobs that a factory could not take, by reason, as they were counted last."""
 
 PAUSE_S = 0.002
 """How long to let others commit, when all that is left is what they are about to take."""
@@ -94,6 +99,7 @@ async def serve(
     *,
     new_id: Callable[[], UUID],
     flight: Flight | None = None,
+    kept_from: KeptFrom = lambda _factory, _ctx: None,
 ) -> tuple[Served, ...]:
     """Serve a batch of wants, the best pair first, until nothing is left that any of them may take.
 
@@ -105,10 +111,15 @@ async def serve(
         wants: several of one factory add up.
         new_id: makes the ids of decisions.
         flight: what other batches of this process, if there are any, are committing.
+        kept_from: counts the jobs that a factory could not take, for the decision record.
     """
     served = tuple(Served(want=want) for want in wants)
     desk = _Desk(
-        conn=conn, catalog=catalog, flight=Flight() if flight is None else flight, new_id=new_id
+        conn=conn,
+        catalog=catalog,
+        flight=Flight() if flight is None else flight,
+        new_id=new_id,
+        kept_from=kept_from,
     )
     race = Race()
     for _ in range(ROUNDS_MAX):
@@ -131,6 +142,7 @@ class _Desk:
     catalog: Catalog
     flight: Flight
     new_id: Callable[[], UUID]
+    kept_from: KeptFrom
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +236,7 @@ async def _commit(desk: _Desk, batch: _Batch, race: Race) -> bool:
     leases = []
     picks, takers = batch.picks, batch.takers()
     for pick, one in zip(picks, takers, strict=True):
-        leases.append(_lease(pick, one, batch, busier[pick.factory_id], desk.new_id()))
+        leases.append(_lease(desk, pick, one, batch, busier[pick.factory_id]))
         busier[pick.factory_id] += 1
     lost = False
     outcomes = await claims.settle(desk.conn, leases)
@@ -240,7 +252,7 @@ async def _commit(desk: _Desk, batch: _Batch, race: Race) -> bool:
     return lost
 
 
-def _lease(pick: Pick, one: Served, batch: _Batch, busier: int, decision_id: UUID) -> NewLease:
+def _lease(desk: _Desk, pick: Pick, one: Served, batch: _Batch, busier: int) -> NewLease:
     """Write down a pick with the facts it was decided on, ``busier`` by earlier picks."""
     facts = batch.facts[pick.factory_id]
     factory = facts.factory
@@ -252,9 +264,11 @@ def _lease(pick: Pick, one: Served, batch: _Batch, busier: int, decision_id: UUI
         job=pick.job,
         key=one.want.key,
         lease_s=one.want.lease_s,
-        decision_id=DecisionId(decision_id),
+        decision_id=DecisionId(desk.new_id()),
         total=pick.score.total,
-        record=explanation.decision_record(pick, factory, batch.ctx, lost=one.lost),
+        record=explanation.decision_record(
+            pick, factory, batch.ctx, lost=one.lost, kept=desk.kept_from(factory, batch.ctx)
+        ),
     )
 
 

@@ -16,20 +16,19 @@ committed, its idempotency key brings it back, and failing that it expires.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from uuid import UUID
 
-from app.backlog import Backlog, counted_reasons
 from app.coordinator import claim_keys
 from app.coordinator.catalog import Catalog
 from app.coordinator.claim import Served, serve
 from app.coordinator.flight import Flight
-from app.coordinator.waiting import Answer, ClaimRequest, Nothing, Waiter, whom
+from app.coordinator.tally import Tally
+from app.coordinator.waiting import Answer, ClaimRequest, Nothing, Waiter, opened_meanwhile, whom
 from app.errors import NotFound, Refusal, Unavailable
 from app.fleet import Context, Factory, FactoryId
 from app.scheduler import factory_rejections
-from app.store import backlogs
 from app.store.session import Connection, Database
-from app.store.wake import await_seats
 
 BATCHES_MAX = 2
 """How many batches are under way at once: while PostgreSQL is at one, we are at the other."""
@@ -70,7 +69,7 @@ class ClaimDesk:
         self.idle = asyncio.Event()
         """Set while nobody is due: everybody who waits is parked."""
         self._generation = 0
-        self._backlog = Backlog()
+        self._tally = Tally()
         self._closed = False
 
     async def claim(self, request: ClaimRequest) -> Answer:
@@ -189,7 +188,12 @@ class ClaimDesk:
         async with self._db.connection() as conn:
             wants = [waiter.want for waiter in batch]
             served = await serve(
-                conn, self.catalog, wants, new_id=self._new_id, flight=self._flight
+                conn,
+                self.catalog,
+                wants,
+                new_id=self._new_id,
+                flight=self._flight,
+                kept_from=self._tally.kept_from,
             )
             empty: list[tuple[Waiter, Served]] = []
             for waiter, one in zip(batch, served, strict=True):
@@ -200,24 +204,12 @@ class ClaimDesk:
             await self._answer_repeats(conn, [waiter for waiter, _ in empty])
             empty = [(waiter, one) for waiter, one in empty if not waiter.answer.done()]
             if empty:
-                self._backlog = await backlogs.read(conn)
-            opened = await self._opened_meanwhile(conn, empty)
+                await self._tally.count(conn)
+            opened = await opened_meanwhile(conn, empty)
         for waiter, one in empty:
             self._conclude_empty(waiter, one, generation)
             if waiter.parked and waiter.request.factory_id in opened:
                 self._unpark(waiter)
-
-    async def _opened_meanwhile(
-        self, conn: Connection, empty: Iterable[tuple[Waiter, Served]]
-    ) -> frozenset[FactoryId]:
-        """Have those called who wait for a seat of theirs; names those who have one by now."""
-        now = asyncio.get_running_loop().time()
-        full = frozenset(
-            one.want.factory_id
-            for waiter, one in empty
-            if one.factory is not None and not one.factory.seats_free and waiter.deadline > now
-        )
-        return full - await await_seats(conn, full) if full else full
 
     async def _answer_repeats(self, conn: Connection, batch: Iterable[Waiter]) -> None:
         """Answer those whose key was used before.
@@ -277,17 +269,21 @@ class ClaimDesk:
 
     def _nothing(self, factory: Factory, ctx: Context) -> Nothing:
         return Nothing(
-            reasons=counted_reasons(self._backlog, factory, ctx),
+            reasons=self._tally.reasons(factory, ctx),
             retry_after_s=RETRY_AFTER_S + int(self._chance() * RETRY_AFTER_JITTER_S),
         )
 
     async def _poll_slowly(self) -> None:
-        """Let some of the parked look again, the longest unasked first.
+        """Count what waits, and let some of the parked look again, the longest unasked first.
 
         Everybody looks when he comes, and nobody waits longer than a minute, so that a few at a
         time are enough, and a crowd that waits for nothing costs next to nothing.
         """
         while True:
+            if self._tally.due:
+                with suppress(Unavailable):
+                    async with self._db.connection() as conn:
+                        await self._tally.count(conn)
             await asyncio.sleep(SLOW_POLL_S * (0.75 + self._chance() / 2))
             self._generation += 1
             parked = [waiter for waiter in self._waiters if waiter.parked]

@@ -1,16 +1,17 @@
 """Who waits at the claim desk: for what, until when, and which wake-up call concerns him."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.coordinator.catalog import Catalog
-from app.coordinator.claim import Claim, Want
+from app.coordinator.claim import Claim, Served, Want
 from app.eligibility import Reason
 from app.fleet import ClassId, Context, Factory, FactoryId, JobClass
 from app.scheduler import pair_rejections
-from app.store.wake import LOCK, SEAT
+from app.store.session import Connection
+from app.store.wake import LOCK, SEAT, await_seats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,19 @@ class Waiter:
         """Refuse, unless he was answered or went away."""
         if not self.answer.done():
             self.answer.set_exception(error)
+
+
+async def opened_meanwhile(
+    conn: Connection, empty: Iterable[tuple[Waiter, Served]]
+) -> frozenset[FactoryId]:
+    """Have those called who go on waiting for a seat of theirs; names those who have one by now."""
+    now = asyncio.get_running_loop().time()
+    full = frozenset(
+        one.want.factory_id
+        for waiter, one in empty
+        if one.factory is not None and not one.factory.seats_free and waiter.deadline > now
+    )
+    return full - await await_seats(conn, full) if full else full
 
 
 def whom(payload: str, catalog: Catalog) -> Callable[[Waiter], bool]:

@@ -45,8 +45,9 @@ class DecisionReply(Reply):
     )
     record: dict[str, JsonValue] = Field(
         description="Everything it was decided on: the time, the weights, the factory's facts, "
-        "the picked job with its score, its rank and margin, the runners-up, and the races lost "
-        "on the way. Of jobs that differ in age alone mostly only the oldest was looked at.",
+        "the picked job with its score, its rank and margin, the runners-up, the races lost on "
+        "the way, and how many jobs each reason kept from the factory when they were last counted. "
+        "Of jobs that differ in age alone mostly only the oldest was looked at.",
         examples=[{"rank": 1, "margin": 20, "lost": []}],
     )
     replay: ReplayReply = Field(description="The same facts, decided again now.")

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
+from datetime import datetime
 
 import pytest
 
@@ -77,6 +78,23 @@ async def test_a_claim_gets_the_best_job_under_its_first_fence(
         assert row is not None
         assert row["record"]["picked"]["job_id"] == str(urgent.id)
         assert row["record"]["runners_up"][0]["job_id"] == str(make_job(1).id)
+
+
+async def test_a_decision_tells_what_was_kept_from_the_factory(
+    db: Database, desk: ClaimDesk
+) -> None:
+    await register(db, make_factory("f1"))
+    gpu = make_class(required=frozenset({"gpu"}))
+    await submit(db, *(make_job(number, job_class=gpu) for number in (1, 2, 3)))
+    nothing = await desk.claim(ClaimRequest(factory_id=F1))
+    assert isinstance(nothing, Nothing)
+    await submit(db, make_job(4))
+    claim = only(await desk.claim(ClaimRequest(factory_id=F1)))
+    async with db.connection() as conn:
+        record = await conn.fetchval("select record from decision where id = $1", claim.decision_id)
+    kept = record["kept_from_it"]
+    assert kept["jobs"] == {"missing_capability": 3}
+    assert datetime.fromisoformat(kept["counted_at"]) <= datetime.fromisoformat(record["now"])
 
 
 async def test_an_unknown_factory_is_not_found(desk: ClaimDesk) -> None:

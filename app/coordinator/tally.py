@@ -1,0 +1,52 @@
+"""What waits, as it was last counted, and how much of it is kept from a factory.
+
+Counting costs more than a claim, so that an empty answer counts anew and a decision only tells what
+was counted last, and when.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from app.backlog import Backlog, counted_reasons
+from app.eligibility import Reason
+from app.fleet import Context, Factory, FactoryId, JsonObject
+from app.store import backlogs, factories
+from app.store.session import Connection
+
+
+class Tally:
+    """The last count of one process."""
+
+    def __init__(self) -> None:
+        """Begin with nothing counted."""
+        self._backlog = Backlog()
+        self._counted_at: datetime | None = None
+        self._kept: dict[tuple[FactoryId, frozenset[str]], JsonObject] = {}
+        self._told = False
+
+    @property
+    def due(self) -> bool:
+        """Whether anybody was told of this count, or none was made: then it is time for another."""
+        return self._told or self._counted_at is None
+
+    async def count(self, conn: Connection) -> None:
+        """Count what waits."""
+        self._backlog = await backlogs.read(conn)
+        self._counted_at = await factories.now(conn)
+        self._kept.clear()
+        self._told = False
+
+    def reasons(self, factory: Factory, ctx: Context) -> Mapping[Reason, int]:
+        """Count, per reason, the jobs that a factory cannot take."""
+        return counted_reasons(self._backlog, factory, ctx)
+
+    def kept_from(self, factory: Factory, ctx: Context) -> JsonObject | None:
+        """Return the same as it stands in a decision record; treat it as read-only."""
+        if self._counted_at is None:
+            return None
+        self._told = True
+        of = (factory.id, factory.offered)
+        if of not in self._kept:
+            counts = {reason.value: jobs for reason, jobs in self.reasons(factory, ctx).items()}
+            self._kept[of] = {"counted_at": self._counted_at.isoformat(), "jobs": {**counts}}
+        return self._kept[of]

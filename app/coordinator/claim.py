@@ -10,8 +10,8 @@ never a false one. The bound on rounds turns a hopeless race into *try again soo
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -123,7 +123,10 @@ async def serve(
     )
     race = Race()
     for _ in range(ROUNDS_MAX):
-        round_ = await _round(desk, served, race)
+        try:
+            round_ = await _round(desk, served, race)
+        except claims.UNDONE:
+            round_ = _Round(lost=True)  # within a turn all of it is undone
         if not (round_.lost or round_.left) or not any(one.open for one in served):
             return served
         if not round_.lost:
@@ -159,15 +162,27 @@ async def _round(desk: _Desk, served: Sequence[Served], race: Race) -> _Round:
     for one in served:
         if one.open:
             wanting.setdefault(one.want.factory_id, []).append(one)
-    with ExitStack() as flying:
+    async with AsyncExitStack() as stack:
         async with desk.flight.choosing:
             around = race.beside(desk.flight.jobs())
+            await stack.enter_async_context(_turn(desk))
             chosen = await _choose(desk, wanting, around)
             if chosen is None:
                 return _Round(left=around.left)
-            flying.enter_context(desk.flight.taking(chosen.picks))
+            stack.enter_context(desk.flight.taking(chosen.picks))
         lost = await _commit(desk, chosen, race)
     return _Round(lost=lost, left=around.left)
+
+
+@asynccontextmanager
+async def _turn(desk: _Desk) -> AsyncIterator[None]:
+    """Read and commit in turn with other processes, for as long as they race for the same jobs."""
+    if desk.conn.is_in_transaction() or not desk.flight.contested:
+        yield
+        return
+    async with desk.conn.transaction():
+        await claims.take_turn(desk.conn)
+        yield
 
 
 async def _choose(
@@ -249,6 +264,8 @@ async def _commit(desk: _Desk, batch: _Batch, race: Race) -> bool:
             lost = True
             race.note(pick.job, committed.outcome)
             one.lost.append(explanation.LostPick.of(pick, committed.outcome.value))
+    if race.jobs or race.locks:
+        await desk.flight.contend(desk.conn)
     return lost
 
 

@@ -29,6 +29,7 @@ from app.errors import NotFound, Refusal, Unavailable
 from app.fleet import Context, Factory, FactoryId
 from app.scheduler import factory_rejections
 from app.store.session import Connection, Database
+from app.store.wake import RACE
 
 BATCHES_MAX = 2
 """How many batches are under way at once: while PostgreSQL is at one, we are at the other."""
@@ -102,6 +103,9 @@ class ClaimDesk:
 
     def heard(self, payload: str) -> None:
         """Take a wake-up call (:mod:`app.store.wake`): those whom it may concern look again."""
+        if payload == RACE:
+            self._flight.raced()
+            return
         self._generation += 1
         concerned = whom(payload, self.catalog)
         for waiter in self._waiters:

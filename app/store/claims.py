@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 import asyncpg
@@ -19,6 +20,10 @@ from app.store.sql import sql
 
 UNDONE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 """What undoes a whole statement through no fault of its own."""
+
+
+_TURN_KEY: Final = 0x66_6C_65_65_74_63
+"""``fleetc``: the advisory lock of whose turn it is to claim."""
 
 
 class CommitOutcome(StrEnum):
@@ -133,6 +138,11 @@ async def heads(
         Heads(group=group, jobs=tuple(oldest), more=len(oldest) >= depths[group])
         for group, oldest in found.items()
     )
+
+
+async def take_turn(conn: Connection) -> None:
+    """Wait until no other process is at its turn, and hold the turn until the transaction ends."""
+    await conn.execute(sql("claim_turn"), _TURN_KEY)
 
 
 async def settle(conn: Connection, leases: Sequence[NewLease]) -> list[Leased | Lost]:

@@ -23,6 +23,15 @@ SEAT = "seat:"
 """Before the id of a factory that was full, with a claim waiting, and has a seat again."""
 
 
+RACE = "race"
+"""The payload that says: processes are after the same jobs, and had better take turns."""
+
+
+async def warn_of_race(conn: Connection) -> None:
+    """Tell every process that several are after the same jobs: who won has not noticed."""
+    await conn.execute(sql("wake"), CHANNEL, [RACE])
+
+
 async def wake(conn: Connection, class_ids: Iterable[ClassId] | None = None) -> None:
     """Tell every waiting desk, when this transaction commits, that it should look again.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import asyncpg
 import pytest
 
 from app.coordinator.catalog import Catalog
@@ -12,8 +13,10 @@ from app.fleet import ClassId, FactoryId, Job, JobId
 from app.heads import Group, Heads
 from app.runtime.ids import new_id
 from app.scheduler import Pick, score_candidate
+from app.store import claims
 from app.store.claims import CommitOutcome
 from app.store.session import Database
+from app.store.wake import ANY, CHANNEL, RACE, wake
 from tests.strategies import make_class, make_context, make_factory, make_job
 from tests.support.world import put_factory, put_jobs
 
@@ -95,6 +98,36 @@ async def test_nothing_is_said_only_when_what_was_in_flight_has_landed(
         assert not asking.done()
     assert got(await asking) == [only.id]
     assert not flight
+
+
+async def test_who_was_first_elsewhere_is_waited_for(db: Database, flight: Watched) -> None:
+    await ready(db, make_job(1))
+    async with db.connection() as conn:
+        await flight.contend(conn)
+        assert flight.contested
+    async with db.transaction() as other, db.connection() as mine:
+        await claims.take_turn(other)
+        await mine.execute("set lock_timeout = '50ms'")
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await serve(mine, Catalog(), [Want(factory_id=F2)], new_id=new_id, flight=flight)
+        await mine.execute("reset lock_timeout")
+    served = await served_beside(db, flight, F2)
+    assert got(served) == [make_job(1).id]
+    assert not flight
+
+
+async def test_others_are_told_of_a_race_once(db: Database, flight: Watched) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    listening = await db.dedicated()
+    try:
+        await listening.add_listener(CHANNEL, lambda *told: heard.put_nowait(told[-1]))
+        async with db.connection() as conn:
+            await flight.contend(conn)
+            await flight.contend(conn)
+            await wake(conn)
+        assert [await heard.get(), await heard.get()] == [RACE, ANY]
+    finally:
+        await listening.close()
 
 
 async def test_who_waits_for_no_landing_goes_on_at_once() -> None:

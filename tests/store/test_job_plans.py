@@ -12,6 +12,13 @@ from tests.support.plans import scanned_whole
 
 STATEMENTS = (
     "backlog_waiting",
+    "claim_commit",
+    "claim_heads",
+    "claim_heads_repo",
+    "claim_key_read",
+    "claim_read",
+    "claim_standing",
+    "class_new",
     "dependency_add",
     "dependency_ancestors",
     "dependency_blame",

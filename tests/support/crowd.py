@@ -14,6 +14,10 @@ CROWD = """
     insert into factory (id, declared_cost_ceiling, declared_seat_limit)
     select 'f' || n, 'high', 1 from generate_series(1, 5000) n;
     insert into factory_seat (factory_id, seat_limit) select id, 1 from factory;
+    insert into factory_pulse (factory_id, health) select id, 'ok' from factory;
+    insert into factory_repo (factory_id, repo, succeeded_at)
+    select id, 'repo' || n, now() from factory, generate_series(1, 3) n;
+    insert into account (name) select 'a' || n from generate_series(1, 2000) n;
     insert into job_lock (name) select 'l' || n from generate_series(1, 10000) n;
     insert into job_class (digest, cost_class, priority, lock, excluded)
     select n::text::bytea, 'low', 'normal', case when n > 40 then 'l' || n end,

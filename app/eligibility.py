@@ -135,8 +135,9 @@ def job_rejections(job: Job, ctx: Context) -> tuple[Rejection, ...]:
 
 def free_to_take(job: Job, ctx: Context) -> bool:
     """Whether :func:`job_rejections` is empty; of a job that is plainly ready, at a glance."""
-    plain = job.state is JobState.READY and not job.unfinished_parents
-    if plain and job.hold is None and job.run_after is None and job.job_class.lock is None:
+    lock = job.job_class.lock
+    plain = job.state is JobState.READY and (lock is None or lock not in ctx.locks)
+    if plain and not job.unfinished_parents and job.hold is None and job.run_after is None:
         return True
     return not job_rejections(job, ctx)
 

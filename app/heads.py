@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from app.eligibility import may_ever_take
-from app.fleet import ClassId, Context, CostClass, FactoryId, Job, JobClass, JobId
+from app.fleet import ClassId, Context, CostClass, Factory, FactoryId, Job, JobClass, JobId
 from app.scheduler import DEFAULT_WEIGHTS, Pick, Seeker, Weights, open_seekers
 from app.scoring import WARM_REPO, wish_score
 
@@ -140,18 +140,25 @@ def warm_classes(
         else:
             taste = (factory.capabilities, factory.engines, factory.cost_ceiling)
             if taste not in tops:
-                cold = replace(factory, warm_repos=frozenset())
-                tops[taste] = [
-                    (wish_score(job, cold, ctx, weights), class_id)
-                    for class_id, job in heads
-                    if may_ever_take(job.job_class, None, factory.offered)
-                ]
+                tops[taste] = _tops(heads, factory, ctx, weights)
             worst = min(wish_score(job, factory, ctx, weights) for job in mine)
             enough = worst - WARM_REPO * weights.affinity
             near = tuple(class_id for top, class_id in tops[taste] if top >= enough)
         if near:
             found[factory.id] = near
     return found
+
+
+def _tops(
+    heads: Iterable[tuple[ClassId, Job]], factory: Factory, ctx: Context, weights: Weights
+) -> list[tuple[int, ClassId]]:
+    """What the heads that a factory may take would score if no repo were warm."""
+    cold = replace(factory, warm_repos=frozenset())
+    return [
+        (wish_score(job, cold, ctx, weights), class_id)
+        for class_id, job in heads
+        if may_ever_take(job.job_class, None, factory.offered)
+    ]
 
 
 def run_out(

@@ -22,6 +22,8 @@ from app.store.session import Connection
 _PROFILES_MAX: Final = 512
 _FACTORIES_MAX: Final = 50_000
 _IDS_MAX: Final = 2
+_GROWTH_MIN: Final = 1_000
+"""Once so many more than twice what there were are known, all are read anew."""
 
 _Profile: TypeAlias = tuple[frozenset[str], FactoryId | None]
 
@@ -37,10 +39,10 @@ class _Last(NamedTuple):
 class Catalog:
     """A memory of all job classes; a miss is impossible after :meth:`refresh`.
 
-    A class that was pruned may stay in memory: looking for its jobs finds none. When it is made
-    again it has another id, so that of each class the two last ids are kept and no more: else
-    claims would look for more and more. Two, since the last id need not be the one in use: whoever
-    was slow to make a class may have drawn his number before somebody who was fast.
+    A class that was pruned may stay in memory for a while: looking for its jobs finds none. When it
+    is made again it has another id, so that of each class the two last ids are kept and no more:
+    else claims would look for more and more. Two, since the last id need not be the one in use:
+    whoever was slow to make a class may have drawn his number before somebody who was fast.
     """
 
     def __init__(self) -> None:
@@ -56,6 +58,7 @@ class Catalog:
         self._drained: Counter[Group] = Counter()
         self._shapes: dict[JobClass, Shape] = {}
         self._shape_by_class: dict[ClassId, Shape] = {}
+        self._grown_from = 0
 
     async def refresh(self, conn: Connection) -> None:
         """Read what was made since the last time."""
@@ -63,6 +66,9 @@ class Catalog:
 
     def learn(self, new: NewClasses) -> None:
         """Take over what was read of classes, and until when."""
+        if not self.horizon:
+            self._forget()
+            self._grown_from = len(new.classes)
         self.horizon = new.horizon
         # A class that is read twice, as it was being committed, is no news.
         news = {each: new.classes[each] for each in new.classes.keys() - self.classes.keys()}
@@ -82,6 +88,14 @@ class Catalog:
         self._groups.clear()
         if over:
             self._shapes, self._shape_by_class = {}, {}
+        if len(self.classes) > 2 * self._grown_from + _GROWTH_MIN:
+            # Most of them are pruned by now: a lock for each pull request makes a class for each.
+            self.horizon = 0
+
+    def _forget(self) -> None:
+        self.classes, self._excluded = {}, frozenset()
+        self._ids, self._by_lock, self._groups = {}, {}, {}
+        self._shapes, self._shape_by_class = {}, {}
 
     def shapes(self) -> Sequence[Shape]:
         """List the shapes of all classes; sorted when somebody asks, as claims do not."""
@@ -138,16 +152,23 @@ class Catalog:
                 near=near.get(factory.id, ()),
             )
 
-    def depths(self, groups: Iterable[Group], most: int, race: Race) -> dict[Group, int]:
+    def depths(
+        self,
+        groups: Iterable[Group],
+        most: int,
+        race: Race,
+        classes: Mapping[ClassId, JobClass] | None = None,
+    ) -> dict[Group, int]:
         """Guess how many heads of each group a batch of ``most`` picks needs, and one to spare.
 
         The spare one is the runner-up of the last. A lock is used once. What others are about to
         take lies before what is left.
         """
         drained, behind = self._drained, race.behind()
+        classes = self.classes if classes is None else classes
         found = {}
         for group in groups:
-            job_class = self.classes[group.class_id]
+            job_class = classes[group.class_id]
             depth = 1 if job_class.lock is not None else 1 + min(most, drained[group])
             # Nearly always nothing is, and then no class is hashed for it.
             found[group] = depth + (behind[job_class] if behind else 0)

@@ -49,7 +49,7 @@ async def choose(
     seekers = open_seekers(seekers, ctx)
     most = sum(seeker.wanted for seeker in seekers)
     depths = catalog.depths(
-        catalog.needed(seeker.factory for seeker in seekers) - asked, most, around
+        catalog.needed(seeker.factory for seeker in seekers) - asked, most, around, classes
     )
     while True:
         if depths:
@@ -69,8 +69,9 @@ async def choose(
         if not (warm := _in_warm_repos(seekers, near) - asked):
             catalog.drained(left, picks)
             catalog.expect(seekers, near)
+            around.settle(seekers, picks)
             return picks
-        depths = catalog.depths(warm, most, around)
+        depths = catalog.depths(warm, most, around, classes)
 
 
 def _in_warm_repos(

@@ -9,9 +9,10 @@ never a false one. The bound on rounds turns a hopeless race into *try again soo
 """
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -20,22 +21,17 @@ from uuid import UUID
 from app import explanation
 from app.coordinator.catalog import Catalog
 from app.coordinator.choose import Supply, choose
-from app.coordinator.flight import Flight
+from app.coordinator.flight import Flight, turn
 from app.coordinator.race import Race
-from app.fleet import (
-    Context,
-    DecisionId,
-    Factory,
-    FactoryId,
-    JobRecord,
-    JsonObject,
-)
+from app.fleet import Context, DecisionId, Factory, FactoryId, JobRecord, JsonObject
 from app.life import next_heartbeat_s
 from app.scheduler import Pick, Score, Seeker
 from app.store import claims, reading
 from app.store.claims import CommitOutcome, Leased, NewLease
 from app.store.factories import FactoryFacts
 from app.store.session import Connection
+
+log = logging.getLogger(__name__)
 
 ROUNDS_MAX = 50
 """How often a batch goes on after losing picks, before its rest is told to come back."""
@@ -127,6 +123,12 @@ async def serve(
             round_ = await _round(desk, served, race)
         except claims.UNDONE:
             round_ = _Round(lost=True)  # within a turn all of it is undone
+        except Exception:
+            # Who was given something in an earlier round must be told, whatever fails.
+            if not any(one.claims for one in served):
+                raise
+            log.exception("a batch of claims failed after some of it was committed")
+            break
         if not (round_.lost or round_.left) or not any(one.open for one in served):
             return served
         if not round_.lost:
@@ -162,27 +164,18 @@ async def _round(desk: _Desk, served: Sequence[Served], race: Race) -> _Round:
     for one in served:
         if one.open:
             wanting.setdefault(one.want.factory_id, []).append(one)
-    async with AsyncExitStack() as stack:
-        async with desk.flight.choosing:
-            around = race.beside(desk.flight.jobs())
-            await stack.enter_async_context(_turn(desk))
-            chosen = await _choose(desk, wanting, around)
-            if chosen is None:
-                return _Round(left=around.left)
-            stack.enter_context(desk.flight.taking(chosen.picks))
-        lost = await _commit(desk, chosen, race)
+    flight = desk.flight
+    with ExitStack() as flying:  # ends after the turn, when all is committed
+        async with AsyncExitStack() as turning:
+            async with flight.choosing:
+                around = race.beside(flight.jobs())
+                await turning.enter_async_context(turn(desk.conn, flight))
+                chosen = await _choose(desk, wanting, around)
+                if chosen is None:
+                    return _Round(left=around.left)
+                flying.enter_context(flight.taking(chosen.picks))
+            lost = await _commit(desk, chosen, race)
     return _Round(lost=lost, left=around.left)
-
-
-@asynccontextmanager
-async def _turn(desk: _Desk) -> AsyncIterator[None]:
-    """Read and commit in turn with other processes, for as long as they race for the same jobs."""
-    if desk.conn.is_in_transaction() or not desk.flight.contested:
-        yield
-        return
-    async with desk.conn.transaction():
-        await claims.take_turn(desk.conn)
-        yield
 
 
 async def _choose(
@@ -259,7 +252,8 @@ async def _commit(desk: _Desk, batch: _Batch, race: Race) -> bool:
         if isinstance(committed, Leased):
             one.claims.append(_claim(committed, pick, lease))
         elif committed.outcome is CommitOutcome.KEY_USED:
-            one.key_used = True
+            # It got nothing, so that the job is for the others, who went without it in this round.
+            one.key_used = lost = True
         else:
             lost = True
             race.note(pick.job, committed.outcome)

@@ -5,15 +5,33 @@ and its repeat simply waits beside it. What the key names may have ended meanwhi
 are still open are shown, renewed; if none is, the key is spent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from app.coordinator.claim import Claim, Want
-from app.errors import ClaimKeySpent
+from app.coordinator.waiting import Waiter
+from app.errors import ClaimKeySpent, Refusal
 from app.fleet import FactoryId
 from app.life import next_heartbeat_s
 from app.store import claims, leases
 from app.store.claims import LeaseId, StandingLease
 from app.store.session import Connection
+
+
+async def answer_repeats(conn: Connection, waiters: Iterable[Waiter]) -> None:
+    """Answer those of these claims whose key was used before.
+
+    Whoever got something did not: the key is taken by the claim itself, or the claim fails.
+    """
+    keyed = [waiter for waiter in waiters if waiter.request.key is not None]
+    answers = await repeats(conn, [waiter.want for waiter in keyed])
+    for waiter in keyed:
+        match answers.get((waiter.request.factory_id, waiter.request.key)):
+            case None:
+                pass
+            case Refusal() as refusal:
+                waiter.refuse(refusal)
+            case got:
+                waiter.settle(got)
 
 
 async def repeats(

@@ -15,20 +15,19 @@ committed, its idempotency key brings it back, and failing that it expires.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from uuid import UUID
 
-from app.coordinator import claim_keys
+from app.coordinator import claim_keys, waiting
 from app.coordinator.catalog import Catalog
 from app.coordinator.claim import Served, serve
 from app.coordinator.flight import Flight
 from app.coordinator.tally import Tally
-from app.coordinator.waiting import Answer, ClaimRequest, Nothing, Waiter, opened_meanwhile, whom
+from app.coordinator.waiting import Answer, ClaimRequest, Nothing, Waiter
 from app.errors import NotFound, Refusal, Unavailable
 from app.fleet import Context, Factory, FactoryId
-from app.scheduler import factory_rejections
-from app.store.session import Connection, Database
+from app.store.session import Database
 from app.store.wake import RACE
 
 BATCHES_MAX = 2
@@ -63,7 +62,7 @@ class ClaimDesk:
         self._db = db
         self._new_id = new_id
         self._chance = chance
-        # Both in the order in which they came; who is due is neither parked nor being served.
+        # In the order in which they came; who is due is neither parked nor being served.
         self._waiters: dict[Waiter, None] = {}
         self._line: dict[Waiter, None] = {}
         self._due = asyncio.Event()
@@ -107,7 +106,7 @@ class ClaimDesk:
             self._flight.raced()
             return
         self._generation += 1
-        concerned = whom(payload, self.catalog)
+        concerned = waiting.whom(payload, self.catalog)
         for waiter in self._waiters:
             if waiter.parked and concerned(waiter):
                 self._unpark(waiter)
@@ -185,7 +184,9 @@ class ClaimDesk:
                 batch[0].refuse(error)
                 return
             for waiter in batch:
-                await self._serve([waiter])
+                # Who has his answer would be given more, and nobody told of it.
+                if not waiter.answer.done():
+                    await self._serve([waiter])
 
     async def _serve_together(self, batch: Sequence[Waiter]) -> None:
         generation = self._generation
@@ -205,38 +206,22 @@ class ClaimDesk:
                     waiter.settle(tuple(one.claims))
                 else:
                     empty.append((waiter, one))
-            await self._answer_repeats(conn, [waiter for waiter, _ in empty])
+            await claim_keys.answer_repeats(conn, [waiter for waiter, _ in empty])
             empty = [(waiter, one) for waiter, one in empty if not waiter.answer.done()]
             if empty:
                 await self._tally.count(conn)
-            opened = await opened_meanwhile(conn, empty)
+            opened = await waiting.opened_meanwhile(conn, empty, served)
         for waiter, one in empty:
             self._conclude_empty(waiter, one, generation)
             if waiter.parked and waiter.request.factory_id in opened:
                 self._unpark(waiter)
-
-    async def _answer_repeats(self, conn: Connection, batch: Iterable[Waiter]) -> None:
-        """Answer those whose key was used before.
-
-        Whoever got something did not: the key is taken by the claim itself, or the claim fails.
-        """
-        keyed = [waiter for waiter in batch if waiter.request.key is not None]
-        answers = await claim_keys.repeats(conn, [waiter.want for waiter in keyed])
-        for waiter in keyed:
-            match answers.get((waiter.request.factory_id, waiter.request.key)):
-                case None:
-                    pass
-                case Refusal() as refusal:
-                    waiter.refuse(refusal)
-                case claims:
-                    waiter.settle(claims)
 
     def _conclude_empty(self, waiter: Waiter, served: Served, generation: int) -> None:
         if served.factory is None or served.now is None:
             detail = f"No factory is registered as {waiter.request.factory_id!r}."
             waiter.refuse(NotFound(detail, factory_id=waiter.request.factory_id))
         elif served.unsettled:
-            waiter.refuse(Unavailable("Too many claim at once.", retry_after_s=RETRY_AFTER_S))
+            self._conclude_unsettled(waiter, served.factory, Context(now=served.now))
         else:
             waiter.factory = served.factory
             waiter.looked_at = asyncio.get_running_loop().time()
@@ -245,15 +230,27 @@ class ClaimDesk:
             waiter.parked = generation == self._generation
             if asyncio.get_running_loop().time() >= waiter.deadline:
                 waiter.settle(self._nothing(waiter.factory, waiter.ctx))
-            elif waiter.parked:
-                self._wake_when_cleared(waiter, waiter.factory, waiter.ctx)
+            elif (
+                waiter.parked
+                and (ends := waiting.clears_in_s(waiter.factory, waiter.ctx)) is not None
+            ):
+                self._unpark_in(ends, waiter)
 
-    def _wake_when_cleared(self, waiter: Waiter, factory: Factory, ctx: Context) -> None:
-        """Set a timer for what the clock alone lifts: a pause's end, a cool-down, a quarantine."""
-        ends = [each.clears_at for each in factory_rejections(factory, ctx) if each.clears_at]
-        if ends:
-            delay_s = (min(ends) - ctx.now).total_seconds()
-            asyncio.get_running_loop().call_later(delay_s, self._unpark, waiter)
+    def _conclude_unsettled(self, waiter: Waiter, factory: Factory, ctx: Context) -> None:
+        """Let others commit for a while, and look again; who has no time left is sent away."""
+        now = asyncio.get_running_loop().time()
+        if now + RETRY_AFTER_S >= waiter.deadline:
+            waiter.refuse(Unavailable("Too many claim at once.", retry_after_s=RETRY_AFTER_S))
+        else:
+            waiter.factory, waiter.ctx, waiter.looked_at = factory, ctx, now
+            waiter.parked = True
+            self._unpark_in(RETRY_AFTER_S, waiter)
+
+    def _unpark_in(self, delay_s: float, waiter: Waiter) -> None:
+        loop = asyncio.get_running_loop()
+        # Later he is gone: a timer for the end of a week's pause would keep him for a week.
+        if loop.time() + delay_s < waiter.deadline:
+            loop.call_later(delay_s, self._unpark, waiter)
 
     def _unpark(self, waiter: Waiter) -> None:
         if waiter.parked:

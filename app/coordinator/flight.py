@@ -9,12 +9,13 @@ more would be lost than won; so whoever loses takes turns with the others for a 
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from app.fleet import Job
 from app.scheduler import Pick
+from app.store.claims import take_turn
 from app.store.session import Connection
 from app.store.wake import warn_of_race
 
@@ -74,3 +75,14 @@ class Flight:
         """Wait until the next batch has been committed, if any is in flight."""
         if self._open:
             await self._landed.wait()
+
+
+@asynccontextmanager
+async def turn(conn: Connection, flight: Flight) -> AsyncIterator[None]:
+    """Read and commit in turn with other processes, for as long as they race for the same jobs."""
+    if conn.is_in_transaction() or not flight.contested:
+        yield
+        return
+    async with conn.transaction():
+        await take_turn(conn)
+        yield

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from app.eligibility import may_ever_take
 from app.fleet import Job, JobClass, JobId, LockHolder
 from app.heads import Heads
+from app.scheduler import Pick, Seeker
 from app.store.claims import CommitOutcome
 
 
@@ -19,6 +21,7 @@ class Race:
     jobs: dict[tuple[JobId, int], Job] = field(default_factory=dict)
     locks: dict[str, LockHolder] = field(default_factory=dict)
     left: bool = False
+    _alone: dict[int, JobClass] = field(default_factory=dict)
 
     def note(self, job: Job, outcome: CommitOutcome) -> None:
         """Note a pick that was lost to somebody; facts of the factory itself are just read anew."""
@@ -36,8 +39,12 @@ class Race:
         return both
 
     def behind(self) -> Counter[JobClass]:
-        """Count how many more of each class must be read to see past these."""
-        return Counter(job.job_class for job in self.jobs.values() if job.job_class.lock is None)
+        """Count how many more of each class must be read to see past these.
+
+        Where the lock itself is being taken, nothing is to be seen past it.
+        """
+        jobs, locks = self.jobs.values(), self.locks
+        return Counter(job.job_class for job in jobs if job.job_class.lock not in locks)
 
     def without(self, heads: Heads) -> Heads:
         """Take out of a group what others are about to take; a lock's job stays, and is refused."""
@@ -45,13 +52,27 @@ class Race:
             return heads
         jobs, locks = self.jobs, self.locks
         if locks and any(job.job_class.lock in locks for job in heads.jobs):
-            self.left = True
+            self._leave(heads)
             return heads
         left = tuple(job for job in heads.jobs if (job.id, job.version) not in jobs)
         if len(left) == len(heads.jobs):
             return heads
-        self.left = True
+        self._leave(heads)
         return replace(heads, jobs=left)
+
+    def settle(self, seekers: Iterable[Seeker], picks: Iterable[Pick]) -> None:
+        """Forget what was left alone, but if somebody who got less than he wanted may take it."""
+        got = Counter(pick.factory_id for pick in picks) if self.left else Counter()
+        self.left = self.left and any(
+            may_ever_take(job_class, seeker.factory.id, seeker.factory.offered)
+            for seeker in seekers
+            if got[seeker.factory.id] < seeker.wanted
+            for job_class in self._alone.values()
+        )
+
+    def _leave(self, heads: Heads) -> None:
+        self.left = True
+        self._alone |= {id(job.job_class): job.job_class for job in heads.jobs}
 
     def _note_lock(self, job: Job) -> None:
         lock = job.job_class.lock

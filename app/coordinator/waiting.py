@@ -1,6 +1,7 @@
 """Who waits at the claim desk: for what, until when, and which wake-up call concerns him."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,7 +10,7 @@ from app.coordinator.catalog import Catalog
 from app.coordinator.claim import Claim, Served, Want
 from app.eligibility import Reason
 from app.fleet import ClassId, Context, Factory, FactoryId, JobClass
-from app.scheduler import pair_rejections
+from app.scheduler import factory_rejections, pair_rejections
 from app.store.session import Connection
 from app.store.wake import LOCK, SEAT, await_seats
 
@@ -71,16 +72,28 @@ class Waiter:
 
 
 async def opened_meanwhile(
-    conn: Connection, empty: Iterable[tuple[Waiter, Served]]
+    conn: Connection, empty: Iterable[tuple[Waiter, Served]], served: Iterable[Served]
 ) -> frozenset[FactoryId]:
-    """Have those called who go on waiting for a seat of theirs; names those who have one by now."""
+    """Have those called who go on waiting for a seat of theirs; names those who have one by now.
+
+    Their last seats may have gone to other claims of theirs that were ``served`` beside them.
+    """
     now = asyncio.get_running_loop().time()
+    got = Counter(one.want.factory_id for one in served for _ in one.claims)
     full = frozenset(
         one.want.factory_id
         for waiter, one in empty
-        if one.factory is not None and not one.factory.seats_free and waiter.deadline > now
+        if one.factory is not None
+        and one.factory.seats_free <= got[one.want.factory_id]
+        and waiter.deadline > now
     )
     return full - await await_seats(conn, full) if full else full
+
+
+def clears_in_s(factory: Factory, ctx: Context) -> float | None:
+    """Tell after how many seconds the clock alone lifts what refuses a factory, if it does."""
+    ends = [each.clears_at for each in factory_rejections(factory, ctx) if each.clears_at]
+    return (min(ends) - ctx.now).total_seconds() if ends else None
 
 
 def whom(payload: str, catalog: Catalog) -> Callable[[Waiter], bool]:

@@ -8,6 +8,7 @@ from datetime import datetime
 import pytest
 
 from app.coordinator.claim import Claim
+from app.coordinator.complete import Completion, complete
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.waiting import Answer, ClaimRequest, Nothing
 from app.eligibility import Reason
@@ -283,3 +284,49 @@ async def test_a_full_lock_is_never_held_twice(db: Database) -> None:
             )
         )
     assert sum(not isinstance(answer, Nothing) for answer in answers) == 1
+
+
+async def test_what_a_used_key_did_not_get_is_for_the_others(db: Database, desk: ClaimDesk) -> None:
+    gpu = frozenset({"gpu"})
+    await register(db, make_factory("f1", seat_limit=2), make_factory("f2", capabilities=gpu))
+    await submit(db, make_job(1))
+    only(await desk.claim(ClaimRequest(factory_id=F1, key="k")))
+    await submit(db, make_job(2))
+    repeat, other = await asyncio.gather(
+        desk.claim(ClaimRequest(factory_id=F1, key="k")),
+        desk.claim(ClaimRequest(factory_id=F2)),
+    )
+    assert jobs_of(repeat) == [make_job(1).id]
+    assert jobs_of(other) == [make_job(2).id]
+
+
+async def test_of_two_claims_of_a_factory_the_second_waits_for_the_seat_of_the_first(
+    db: Database, desk: ClaimDesk
+) -> None:
+    await register(db, make_factory("f1", seat_limit=1))
+    async with db.transaction() as conn:
+        await put_jobs(conn, [make_job(1), make_job(2)])
+    claims = [
+        asyncio.create_task(desk.claim(ClaimRequest(factory_id=F1, wait_s=30))) for _ in range(2)
+    ]
+    done, (second,) = await asyncio.wait(claims, return_when=asyncio.FIRST_COMPLETED)
+    first = only(done.pop().result())
+    await desk.idle.wait()
+    await complete(db, F1, [Completion(job_id=first.job.id, fence=first.fence)])
+    async with asyncio.timeout(5):
+        assert len(jobs_of(await second)) == 1
+
+
+async def test_whoever_waits_waits_through_a_row_that_is_locked_for_long(
+    db: Database, desk: ClaimDesk
+) -> None:
+    await register(db, make_factory("f1"))
+    await submit(db, make_job(1))
+    async with db.transaction() as conn:
+        await conn.execute("select from job for no key update")
+        claim = asyncio.create_task(desk.claim(ClaimRequest(factory_id=F1, wait_s=30)))
+        await asyncio.sleep(0)
+        await desk.idle.wait()
+        assert not claim.done()
+    async with asyncio.timeout(15):
+        assert jobs_of(await claim) == [make_job(1).id]

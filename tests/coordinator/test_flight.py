@@ -1,6 +1,8 @@
 """Batches that overlap: what one is committing, the next leaves alone, and waits for if it must."""
 
 import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import asyncpg
 import pytest
@@ -39,6 +41,13 @@ class Watched(Flight):
     def __init__(self) -> None:
         super().__init__()
         self.awaited = asyncio.Event()
+        self.taken = asyncio.Event()
+
+    @contextmanager
+    def taking(self, picks: Iterable[Pick]) -> Iterator[None]:
+        with super().taking(picks):
+            self.taken.set()
+            yield
 
     async def landing(self) -> None:
         self.awaited.set()
@@ -162,3 +171,46 @@ def test_without_a_race_nothing_is_left_alone() -> None:
     race = Race()
     assert race.without(head(make_job(1))) == head(make_job(1))
     assert not race.left
+
+
+async def test_behind_a_busy_job_of_a_lock_is_the_next(db: Database, flight: Watched) -> None:
+    """The row is locked, but not by a commit: it is lost, and the lock is still free."""
+    merge = make_class(lock="merge")
+    busy, free = make_job(1, job_class=merge), make_job(2, job_class=merge)
+    await ready(db, busy, free)
+    async with db.transaction() as other:
+        await other.execute("select from job where id = $1 for no key update", busy.id)
+        async with asyncio.timeout(10):
+            served = await served_beside(db, flight, F2)
+    assert got(served) == [free.id]
+    assert [each.job_id for each in served.lost] == [busy.id]
+
+
+@pytest.mark.parametrize("seats", [0, 1])
+async def test_who_has_no_seat_for_what_is_in_flight_waits_for_no_landing(
+    db: Database, flight: Watched, seats: int
+) -> None:
+    one, other = make_job(1), make_job(2)
+    await ready(db, one, other)
+    async with db.transaction() as conn:
+        await conn.execute("update factory_seat set used = seat_limit - $1", seats)
+        with flight.taking([picked(one)]):
+            (served,) = await serve(
+                conn, Catalog(), [Want(factory_id=F2, max_jobs=5)], new_id=new_id, flight=flight
+            )
+    assert len(served.claims) == seats
+    assert not flight.awaited.is_set()
+
+
+async def test_a_landing_is_told_when_its_turn_is_over(db: Database, flight: Watched) -> None:
+    """What is in flight in a turn is not committed before the turn ends."""
+    await ready(db, make_job(1))
+    async with db.connection() as conn:
+        await flight.contend(conn)
+        serving = serve(conn, Catalog(), [Want(factory_id=F2)], new_id=new_id, flight=flight)
+        serving_task = asyncio.create_task(serving)
+        await flight.taken.wait()
+        await flight.landing()
+        assert not conn.is_in_transaction()
+        (served,) = await serving_task
+    assert got(served) == [make_job(1).id]

@@ -23,7 +23,7 @@ settings.register_profile(
     "ci",
     deadline=None,
     derandomize=True,
-    max_examples=200,
+    max_examples=120,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -168,7 +168,7 @@ def test_the_top_of_explain_is_what_the_next_claim_gets(world: World, data: st.D
     world.runner.run(run())
 
 
-@settings(searching, max_examples=60)
+@settings(searching, max_examples=40)
 @given(data=st.data())
 def test_every_counterfactual_applied_for_real_flips_the_outcome(
     world: World, data: st.DataObject

@@ -1,4 +1,5 @@
--- Commits picks: each becomes a lease, or says which of five facts had moved.
+-- Commits picks: each becomes a lease, or says which of five facts had moved. Its time is that of
+-- the statement: in a turn, the transaction began before the turn was waited for.
 -- Order of row locks: factory_seat, job, job_lock. A step that locks rows is forced to finish by
 -- aggregating it before the next one reads the result; merely joined, the locks would interleave.
 with want as materialized (
@@ -58,7 +59,7 @@ key_now as (
         factory_id,
         key,
         jsonb_agg(jsonb_build_object('job_id', job_id, 'fence', fence) order by ord),
-        now() + make_interval(secs => max(lease_s) + 3600)
+        statement_timestamp() + make_interval(secs => max(lease_s) + 3600)
     from fit
     where key is not null
     group by factory_id, key
@@ -79,13 +80,13 @@ leased as (
         holder = g.factory_id,
         seated = true,
         lease_s = g.lease_s,
-        claimed_at = now(),
-        lease_expires_at = now() + make_interval(secs => g.lease_s),
+        claimed_at = statement_timestamp(),
+        lease_expires_at = statement_timestamp() + make_interval(secs => g.lease_s),
         cancel_requested_at = null,
-        wake_at = now() + make_interval(secs => least(g.lease_s, b.timeout_s)),
+        wake_at = statement_timestamp() + make_interval(secs => least(g.lease_s, b.timeout_s)),
         attempts = b.attempts + 1,
         run_after = null,
-        updated_at = now()
+        updated_at = statement_timestamp()
     from go g
     where b.id = g.job_id and b.version = g.version and b.state = 'ready'
     returning
@@ -99,13 +100,13 @@ locked as (
 ),
 counted as (
     update factory_seat s
-    set used = s.used + n.taken, last_served_at = now()
+    set used = s.used + n.taken, last_served_at = statement_timestamp()
     from (select factory_id, count(*) as taken from leased group by factory_id) n
     where s.factory_id = n.factory_id
 ),
 decided as (
-    insert into decision (id, factory_id, job_id, fence, total, record)
-    select decision_id, factory_id, id, fence, total, record from leased
+    insert into decision (id, at, factory_id, job_id, fence, total, record)
+    select decision_id, claimed_at, factory_id, id, fence, total, record from leased
 )
 select
     w.ord,

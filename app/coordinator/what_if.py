@@ -1,7 +1,7 @@
 """What if: the questions of explain, with something otherwise. Reads, and changes nothing."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from app.coordinator.explain_job import situation_of
 from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.eligibility import factory_rejections
-from app.fleet import Context, Factory, FactoryId, Job, JobId
+from app.fleet import Context, Factory, FactoryId, Job, JobId, LockHolder
 from app.replay import recorded
 from app.scheduler import Ranked
 from app.shapes import Profile, profile
@@ -76,7 +76,8 @@ async def what_if_now(
         for factory_id in named:
             if factory_id not in {factory.id for factory in known}:
                 raise no_factory(factory_id)
-        changed = await _changed_job(conn, hypothesis)
+        changed, held = await _changed_job(conn, hypothesis)
+        ctx = replace(ctx, locks=held)
         asked = _asked(known, hypothesis, ctx)
         otherwise = [hypothesis.factory(factory) for factory in asked]
         view = await QueueView.open(conn, catalog, ctx, [*asked, *otherwise])
@@ -128,10 +129,14 @@ def _asked(known: Sequence[Factory], hypothesis: Hypothesis, ctx: Context) -> li
     return able[:FACTORIES_MAX]
 
 
-async def _changed_job(conn: Connection, hypothesis: Hypothesis) -> Job | None:
+async def _changed_job(
+    conn: Connection, hypothesis: Hypothesis
+) -> tuple[Job | None, Mapping[str, LockHolder]]:
+    """Read the job that would be otherwise, and its lock if somebody holds it."""
     if hypothesis.job_id is None:
-        return None
-    return hypothesis.job((await situation_of(conn, hypothesis.job_id)).job)
+        return None, {}
+    situation = await situation_of(conn, hypothesis.job_id)
+    return hypothesis.job(situation.job), situation.ctx.locks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,16 @@ async def test_a_changed_factory_or_job_over_the_queue(fleet: Fleet) -> None:
     assert claim["job"]["id"] == first["id"], "nothing was changed"
 
 
+async def test_a_changed_job_waits_for_its_lock_all_the_same(fleet: Fleet) -> None:
+    f1 = await fleet.factory("f1", seat_limit=2)
+    await fleet.submit(lock="merge")
+    await f1.post("/claim", json={"factory_id": "f1"})
+    locked = await fleet.submit(lock="merge")
+    free = await fleet.submit(priority="low")
+    said = await asked(fleet, job={"id": locked["id"], "priority": "critical"}, factory_ids=["f1"])
+    assert said["factories"][0]["before"] == said["factories"][0]["after"] == free["id"]
+
+
 async def test_other_weights_over_the_past(fleet: Fleet) -> None:
     f1 = await fleet.factory("f1", warm_repos=["shop"], seat_limit=2)
     first = await fleet.submit(priority="high")

@@ -23,11 +23,12 @@ from app.coordinator.catalog import Catalog
 from app.coordinator.choose import Supply, choose
 from app.coordinator.flight import Flight, turn
 from app.coordinator.race import Race
-from app.fleet import Context, DecisionId, Factory, FactoryId, JobRecord, JsonObject
+from app.coordinator.tally import KeptFrom
+from app.fleet import Context, DecisionId, Factory, FactoryId, JobRecord
 from app.life import next_heartbeat_s
 from app.scheduler import Pick, Score, Seeker
 from app.store import claims, reading
-from app.store.claims import CommitOutcome, Leased, NewLease
+from app.store.claims import CommitOutcome, Leased, Lost, NewLease
 from app.store.factories import FactoryFacts
 from app.store.session import Connection
 
@@ -35,9 +36,6 @@ log = logging.getLogger(__name__)
 
 ROUNDS_MAX = 50
 """How often a batch goes on after losing picks, before its rest is told to come back."""
-
-KeptFrom: TypeAlias = Callable[[Factory, Context], JsonObject | None]
-"""Counts the jobs that a factory could not take, by reason, as they were counted last."""
 
 PAUSE_S = 0.002
 """How long to let others commit, when all that is left is what they are about to take."""
@@ -57,7 +55,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """What one factory asks for in one call; several of a factory add up."""
+    """What one factory asks for in one call."""
 
     factory_id: FactoryId
     max_jobs: int = 1
@@ -133,10 +131,14 @@ async def serve(
             return served
         if not round_.lost:
             race = Race()
+            # Of other processes' commits nobody tells: a pause, then another look.
             await (desk.flight.landing() if desk.flight else asyncio.sleep(PAUSE_S))
     for one in served:
         one.unsettled = one.open
     return served
+
+
+_Offer: TypeAlias = tuple[Pick, Served, NewLease]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +176,12 @@ async def _round(desk: _Desk, served: Sequence[Served], race: Race) -> _Round:
                 if chosen is None:
                     return _Round(left=around.left)
                 flying.enter_context(flight.taking(chosen.picks))
-            lost = await _commit(desk, chosen, race)
+            offers = _offers(desk, chosen)
+            outcomes = await claims.settle(desk.conn, [lease for _, _, lease in offers])
+    # Only here is it committed: within a turn, the transaction has ended just now.
+    lost = _conclude(offers, outcomes, race)
+    if race.jobs or race.locks:
+        await flight.contend(desk.conn)
     return _Round(lost=lost, left=around.left)
 
 
@@ -194,8 +201,8 @@ async def _choose(
     facts = {each.factory.id: each for each in read.factories}
     ctx = Context(now=read.now, locks=around.locks)
     seekers = _seekers(wanting, facts, ctx)
-    supply = Supply(asked=asked, heads=read.heads)
-    picks = await choose(conn, catalog, seekers, ctx, around, supply)
+    known = Supply(asked=asked, heads=read.heads)
+    picks = await choose(conn, catalog, seekers, ctx, around, known)
     return _Batch(picks=picks, wanting=wanting, facts=facts, ctx=ctx) if picks else None
 
 
@@ -238,28 +245,38 @@ class _Batch:
         return takers
 
 
-async def _commit(desk: _Desk, batch: _Batch, race: Race) -> bool:
-    """Turn picks into leases; tells whether any was lost."""
+def _offers(desk: _Desk, batch: _Batch) -> list[_Offer]:
+    """Write down the picks, each with its factory as busy as the picks before it make it."""
     busier: Counter[FactoryId] = Counter()
-    leases = []
-    picks, takers = batch.picks, batch.takers()
-    for pick, one in zip(picks, takers, strict=True):
-        leases.append(_lease(desk, pick, one, batch, busier[pick.factory_id]))
+    offers = []
+    for pick, one in zip(batch.picks, batch.takers(), strict=True):
+        offers.append((pick, one, _lease(desk, pick, one, batch, busier[pick.factory_id])))
         busier[pick.factory_id] += 1
+    return offers
+
+
+def _conclude(offers: Sequence[_Offer], outcomes: Sequence[Leased | Lost], race: Race) -> bool:
+    """Give out what was committed; tells whether any pick was lost."""
     lost = False
-    outcomes = await claims.settle(desk.conn, leases)
-    for pick, one, lease, committed in zip(picks, takers, leases, outcomes, strict=True):
+    for (pick, one, lease), committed in zip(offers, outcomes, strict=True):
         if isinstance(committed, Leased):
-            one.claims.append(_claim(committed, pick, lease))
-        elif committed.outcome is CommitOutcome.KEY_USED:
+            claim = Claim(
+                job=committed.job,
+                fence=committed.job.fence,
+                expires_at=committed.expires_at,
+                next_heartbeat_s=next_heartbeat_s(lease.lease_s),
+                score=pick.score,
+                decision_id=lease.decision_id,
+            )
+            one.claims.append(claim)
+            continue
+        lost = True
+        if committed.outcome is CommitOutcome.KEY_USED:
             # It got nothing, so that the job is for the others, who went without it in this round.
-            one.key_used = lost = True
+            one.key_used = True
         else:
-            lost = True
             race.note(pick.job, committed.outcome)
             one.lost.append(explanation.LostPick.of(pick, committed.outcome.value))
-    if race.jobs or race.locks:
-        await desk.flight.contend(desk.conn)
     return lost
 
 
@@ -280,15 +297,4 @@ def _lease(desk: _Desk, pick: Pick, one: Served, batch: _Batch, busier: int) -> 
         record=explanation.decision_record(
             pick, factory, batch.ctx, lost=one.lost, kept=desk.kept_from(factory, batch.ctx)
         ),
-    )
-
-
-def _claim(leased: Leased, pick: Pick, lease: NewLease) -> Claim:
-    return Claim(
-        job=leased.job,
-        fence=leased.job.fence,
-        expires_at=leased.expires_at,
-        next_heartbeat_s=next_heartbeat_s(lease.lease_s),
-        score=pick.score,
-        decision_id=lease.decision_id,
     )

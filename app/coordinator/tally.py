@@ -4,14 +4,18 @@ Counting costs more than a claim, so that an empty answer counts anew and a deci
 was counted last, and when.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import TypeAlias
 
 from app.backlog import Backlog, counted_reasons
 from app.eligibility import Reason
 from app.fleet import Context, Factory, FactoryId, JsonObject
 from app.store import backlogs, factories
 from app.store.session import Connection
+
+KeptFrom: TypeAlias = Callable[[Factory, Context], JsonObject | None]
+"""Counts the jobs that a factory could not take, by reason, as they were counted last."""
 
 
 class Tally:

@@ -125,6 +125,26 @@ async def test_who_was_first_elsewhere_is_waited_for(db: Database, flight: Watch
     assert not flight
 
 
+_FAIL_AT_COMMIT = """
+    create function fail() returns trigger language plpgsql as
+        $$ begin raise exception 'the commit failed'; end $$;
+    create constraint trigger fail after insert on decision
+        deferrable initially deferred for each row execute function fail();
+"""
+
+
+async def test_what_a_turn_did_not_commit_is_given_to_nobody(db: Database, flight: Watched) -> None:
+    await ready(db, make_job(1))
+    async with db.connection() as conn:
+        await conn.execute(_FAIL_AT_COMMIT)
+        await flight.contend(conn)
+    with pytest.raises(asyncpg.RaiseError, match="the commit failed"):
+        await served_beside(db, flight, F2)
+    async with db.connection() as conn:
+        assert await conn.fetchval("select state from job") == "ready"
+    assert not flight
+
+
 async def test_others_are_told_of_a_race_once(db: Database, flight: Watched) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
     listening = await db.dedicated()

@@ -54,7 +54,7 @@ async def _live(screen: Console, watch: Watch, interval_s: float) -> None:
     with Live(shown, console=screen, screen=True, auto_refresh=False) as live:
         while True:
             live.update(shown, refresh=True)
-            await asyncio.sleep(interval_s)
+            await asyncio.sleep(interval_s)  # the pace that was asked for
             try:
                 shown = await _frame(screen, watch)
             except FleetError as error:

@@ -18,7 +18,7 @@ from hashlib import sha256
 from app.coordinator import receipts
 from app.coordinator.claim import Claim
 from app.coordinator.dependants import parent_ended
-from app.coordinator.receipts import FinishOutcome, Settled, insist
+from app.coordinator.receipts import FinishOutcome, Settled
 from app.fleet import ClassId, FactoryId, JobId, JobState, Json
 from app.life import Event
 from app.store import completing, retrying
@@ -64,27 +64,6 @@ class Finished:
     def counts(self) -> bool:
         """Whether anything was completed, by this report or by the one that it repeats."""
         return any(each.outcome is Settled.SUCCEEDED for each in self.outcomes)
-
-
-async def complete(
-    db: Database, factory_id: FactoryId, completions: Sequence[Completion]
-) -> Finished:
-    """Complete leases of a factory, each on its own."""
-    report = Report(factory_id=factory_id, completions=completions)
-    return (await complete_all(db, [report]))[0]
-
-
-async def complete_one(db: Database, factory_id: FactoryId, completion: Completion) -> Finished:
-    """Complete one lease.
-
-    Raises:
-        NotFound: there is no such job.
-        Forbidden: the lease is another factory's.
-        StaleFence: the fence is not open.
-    """
-    finished = await complete(db, factory_id, [completion])
-    insist(finished.outcomes[0])
-    return finished
 
 
 def touches(report: Report) -> Iterable[LeaseId]:

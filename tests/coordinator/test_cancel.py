@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from app.coordinator.cancel import Cancelled, CancelOutcome, cancel
-from app.coordinator.complete import Completion, Finished, complete
+from app.coordinator.complete import Completion, Finished
 from app.coordinator.hold import hold
 from app.errors import NotFound
 from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobState
 from app.runtime.ids import new_id
 from app.store.session import Database
+from tests.support.completing import complete
 from tests.support.factories import OPS, register
 from tests.support.jobs import end, get, lapse, lease, make_spec, put, put_all, state_of
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from app.coordinator.complete import Completion, complete
+from app.coordinator.complete import Completion
 from app.coordinator.dependants import parent_ended
 from app.coordinator.finish import Failure, fail
 from app.coordinator.receipts import Settled
@@ -13,6 +13,7 @@ from app.fleet import FactoryId, IfParentFails, JobState
 from app.store import classes
 from app.store.session import Database, Limits
 from tests.strategies import make_class
+from tests.support.completing import complete
 from tests.support.desks import open_reports
 from tests.support.factories import register
 from tests.support.jobs import make_spec, put, put_all, state_of

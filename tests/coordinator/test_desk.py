@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from app.coordinator.claim import Claim
-from app.coordinator.complete import Completion, complete
+from app.coordinator.complete import Completion
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.waiting import Answer, ClaimRequest, Nothing
 from app.eligibility import Reason
@@ -18,6 +18,7 @@ from app.store import classes
 from app.store.session import Database
 from app.store.wake import ANY, wake
 from tests.strategies import make_class, make_factory, make_job
+from tests.support.completing import complete
 from tests.support.desks import open_desk
 from tests.support.world import job_state, put_factory, put_jobs
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from app.coordinator.cancel import cancel
-from app.coordinator.complete import Completion, complete
+from app.coordinator.complete import Completion
 from app.coordinator.expire import sweep
 from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import Settled
@@ -14,6 +14,7 @@ from app.errors import StaleFence
 from app.fleet import FactoryId, Health, JobState, Standing
 from app.store.session import Database
 from tests.strategies import make_class
+from tests.support.completing import complete
 from tests.support.factories import OPS, database_now, register
 from tests.support.jobs import get, put, state_of
 from tests.support.leases import (

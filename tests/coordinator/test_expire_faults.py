@@ -9,13 +9,14 @@ import asyncpg
 import pytest
 
 from app.coordinator import expire
-from app.coordinator.complete import Completion, complete, complete_one
+from app.coordinator.complete import Completion
 from app.coordinator.expire import sweep
 from app.coordinator.finish import LeaseRef
 from app.fleet import FactoryId, JobId, JobState
 from app.store import sweeping
 from app.store.session import Connection, Database
 from tests.strategies import make_class
+from tests.support.completing import complete, complete_one
 from tests.support.factories import register
 from tests.support.jobs import make_spec, put, put_all, state_of
 from tests.support.leases import (

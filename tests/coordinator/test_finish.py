@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.coordinator.complete import Completion, complete, complete_one
+from app.coordinator.complete import Completion
 from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import Settled
 from app.coordinator.reports import Reports
@@ -16,6 +16,7 @@ from app.runtime.ids import new_id
 from app.store import factories
 from app.store.session import Database
 from tests.strategies import make_class
+from tests.support.completing import complete, complete_one
 from tests.support.desks import open_reports
 from tests.support.factories import database_now, register
 from tests.support.jobs import get, put, state_of

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from app.coordinator import desk as desks
-from app.coordinator.complete import Completion, complete
+from app.coordinator.complete import Completion
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.enlist import enlist
 from app.coordinator.finish import LeaseRef
@@ -22,6 +22,7 @@ from app.runtime.clock import now_utc
 from app.runtime.ids import chance, new_id
 from app.store.listener import Listener
 from app.store.session import Database
+from tests.support.completing import complete
 from tests.support.factories import factory_principal, register
 from tests.support.jobs import make_spec, put_all
 from tests.support.leases import claim_one

@@ -326,7 +326,7 @@ async def test_whoever_waits_waits_through_a_row_that_is_locked_for_long(
     async with db.transaction() as conn:
         await conn.execute("select from job for no key update")
         claim = asyncio.create_task(desk.claim(ClaimRequest(factory_id=F1, wait_s=30)))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # lets it begin
         await desk.idle.wait()
         assert not claim.done()
     async with asyncio.timeout(15):

@@ -28,7 +28,7 @@ import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.{deafness})
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 open({ready!r}, "w").write(f"{{os.getpid()}} {{child.pid}}")
-time.sleep(600)
+time.sleep(600)  # until it is killed
 """
 
 

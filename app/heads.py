@@ -10,17 +10,23 @@ The head of a class over all repos also speaks for those that are not warm: shou
 itself, it beats them by age and by affinity. Filters come before any limit: only classes that the
 factory may take are looked at, hence a thousand capped jobs cannot hide one that can run.
 
-A *group* is a class, or a class in one repo, and its rows are its ready jobs by (created_at, id).
-A batch gives out more than one job, and may so use up the rows that were fetched of a group. While
-each group that has more behind them (``more``) has a fetched row left, the law above holds at every
-pick: of any job not fetched, of class c and repo r, and any factory, a row left of (c, r), if r is
-warm there, else of (c, any repo), ranks before it. Its lock, if it has one, is the same lock. When
-no row is left, the pick after it, or the decision that nothing is left to pick, may be wrong:
+Of a class with a lock a batch can use one job, for the lock is used once. So of all classes that
+differ in their lock alone, the *kin*, only the heads matter, and among these the same law holds:
+the oldest ranks best. A lock for each pull request, or clone, makes ten thousand classes of a kin,
+and a batch needs few of their heads.
+
+A *group* is a class without a lock, or a kin, over all repos or in one, and its rows are by
+(created_at, id): of a class its ready jobs, of a kin the heads of those of its classes whose lock
+is free. A batch gives out more than one job, and may so use up the rows that were fetched of a
+group: they are taken, or their lock is. While each group that has more behind them (``more``) has a
+fetched row left, the law above holds at every pick: of any job not fetched, of group g and repo r,
+and any factory, a row left of (g, r), if r is warm there, else of (g, any repo), ranks before it.
+When no row is left, the pick after it, or the decision that nothing is left to pick, may be wrong:
 :func:`run_out` names these groups, and how deep is deep enough. Fetch them so, match again from
 the start, until none ran out; then the result is that of matching over *all* ready jobs.
 
-Two consequences keep this cheap. A single seat is always decided by single heads: its pick leaves
-no seat for a second decision. And a class with a lock needs one row, for the lock is used once.
+One consequence keeps this cheap: a single seat is always decided by single heads, for its pick
+leaves no seat for a second decision.
 
 The law leans on what :mod:`app.lease` guarantees of a ready job: no parent is unfinished, no hold
 stands, and its ``run_after`` has passed. And it leans on warmth and age never counting against a
@@ -29,7 +35,7 @@ job, which is why :class:`Weights` are never negative.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, NewType, TypeAlias
 
 from app.eligibility import may_ever_take
 from app.fleet import ClassId, Context, CostClass, Factory, FactoryId, Job, JobClass, JobId
@@ -39,102 +45,85 @@ from app.scoring import WARM_REPO, wish_score
 _Taste: TypeAlias = tuple[frozenset[str], frozenset[str], CostClass]
 
 
-class Group(NamedTuple):
-    """The ready jobs of a class, or (``repo`` set) those of them in one repo, oldest first."""
+Kin = NewType("Kin", bytes)
+"""Names all classes that differ in their lock alone, and have one."""
 
-    class_id: ClassId
+
+class Group(NamedTuple):
+    """A class without a lock, or a kin: over all repos, or (``repo`` set) in one."""
+
+    of: ClassId | Kin
     repo: str | None = None
+
+    @property
+    def is_kin(self) -> bool:
+        """Whether its classes have locks."""
+        return isinstance(self.of, bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heads:
     """The rows fetched of a group; ``more`` if there may be further ones behind them.
 
-    A desk that lost a row to somebody else takes it out of ``jobs`` and leaves ``more`` as it was.
+    ``job_class`` is the class, or what all classes of the kin are but for their locks. A desk that
+    lost a row to somebody else takes it out of ``jobs`` and leaves ``more`` as it was.
     """
 
     group: Group
+    job_class: JobClass
     jobs: tuple[Job, ...]
     more: bool
 
 
-def classes_needed(
-    classes: Mapping[ClassId, JobClass], seekers: Iterable[Seeker], ctx: Context
-) -> dict[ClassId, frozenset[str]]:
-    """The classes whose heads are needed, each with the repos in which they are needed as well.
-
-    Left out are classes that no seeker may take, and those whose lock is held. The repos are those
-    warm at a seeker that may take the class; where it has no ready job there is nothing to fetch.
-    """
-    crowds: dict[tuple[frozenset[str], frozenset[str]], set[FactoryId]] = {}
-    for seeker in open_seekers(seekers, ctx):
-        factory = seeker.factory
-        crowds.setdefault((factory.offered, factory.warm_repos), set()).add(factory.id)
-    needed: dict[ClassId, frozenset[str]] = {}
-    for class_id, job_class in classes.items():
-        if job_class.lock is not None and job_class.lock in ctx.locks:
-            continue
-        warm = [
-            warm_repos
-            for (offered, warm_repos), ids in crowds.items()
-            if job_class.required <= offered and not ids <= job_class.excluded
-        ]
-        if warm:
-            needed[class_id] = frozenset().union(*warm)
-    return needed
-
-
 def groups_needed(
-    classes: Mapping[ClassId, JobClass], offered: frozenset[str], factory_id: FactoryId | None
+    known: Mapping[ClassId | Kin, JobClass], offered: frozenset[str], factory_id: FactoryId | None
 ) -> frozenset[Group]:
-    """Name the classes that one factory may take, as groups over all repos, locks held or not.
+    """Name the groups over all repos that one factory may take from, locks held or not.
 
     Without an id it stands for any factory that no class excludes. Which warm repos it takes
-    besides, :func:`warm_classes` says.
+    besides, :func:`warm_groups` says.
     """
     return frozenset(
-        Group(class_id)
-        for class_id, job_class in classes.items()
+        Group(of)
+        for of, job_class in known.items()
         if may_ever_take(job_class, factory_id, offered)
     )
 
 
-def warm_classes(
+def warm_groups(
     supply: Iterable[Heads],
     picks: Iterable[Pick],
     seekers: Iterable[Seeker],
     ctx: Context,
     weights: Weights = DEFAULT_WEIGHTS,
-) -> dict[FactoryId, tuple[ClassId, ...]]:
-    """The classes, by seeker, that may hold something better for it in one of its warm repos.
+) -> dict[FactoryId, tuple[Group, ...]]:
+    """The groups, by seeker, that may hold something better for it in one of its warm repos.
 
-    The oldest job of a class bounds what any other of it scores, but for the repo's warmth. So no
-    warm repo need be looked into for a class whose head, made warm, would score below the worst
+    The oldest job of a group bounds what any other of it scores, but for the repo's warmth. So no
+    warm repo need be looked into for a group whose head, made warm, would score below the worst
     that the seeker got. A seeker that is left with less than it wanted has been through everything,
-    but of a class with a lock, which is used once. To be asked once :func:`run_out` names nothing
-    any more. Those for whom there is no such class are left out.
+    but of a kin: behind each head there may be others of its class. To be asked once
+    :func:`run_out` names nothing any more. Those for whom there is no such group are left out.
     """
     heads = [
-        (each.group.class_id, each.jobs[0])
+        (each.group, each.jobs[0])
         for each in supply
-        if each.group.repo is None and each.more and each.jobs
+        if each.group.repo is None and each.jobs and (each.more or each.group.is_kin)
     ]
-    locked = [
-        (class_id, job.job_class) for class_id, job in heads if job.job_class.lock is not None
-    ]
+    locked = [(group, job.job_class) for group, job in heads if group.is_kin]
     got: dict[FactoryId, list[Job]] = {}
     for pick in picks:
         got.setdefault(pick.factory_id, []).append(pick.job)
-    tops: dict[_Taste, list[tuple[int, ClassId]]] = {}
-    found: dict[FactoryId, tuple[ClassId, ...]] = {}
+    tops: dict[_Taste, list[tuple[int, Group]]] = {}
+    found: dict[FactoryId, tuple[Group, ...]] = {}
     for seeker in seekers:
         factory, mine = seeker.factory, got.get(seeker.factory.id, [])
         if not factory.warm_repos:
             continue
         if len(mine) < seeker.wanted:
             near = tuple(
-                class_id
-                for class_id, job_class in locked
+                group
+                for group, job_class in locked
                 if may_ever_take(job_class, factory.id, factory.offered)
             )
         else:
@@ -143,20 +132,20 @@ def warm_classes(
                 tops[taste] = _tops(heads, factory, ctx, weights)
             worst = min(wish_score(job, factory, ctx, weights) for job in mine)
             enough = worst - WARM_REPO * weights.affinity
-            near = tuple(class_id for top, class_id in tops[taste] if top >= enough)
+            near = tuple(group for top, group in tops[taste] if top >= enough)
         if near:
             found[factory.id] = near
     return found
 
 
 def _tops(
-    heads: Iterable[tuple[ClassId, Job]], factory: Factory, ctx: Context, weights: Weights
-) -> list[tuple[int, ClassId]]:
+    heads: Iterable[tuple[Group, Job]], factory: Factory, ctx: Context, weights: Weights
+) -> list[tuple[int, Group]]:
     """What the heads that a factory may take would score if no repo were warm."""
     cold = replace(factory, warm_repos=frozenset())
     return [
-        (wish_score(job, cold, ctx, weights), class_id)
-        for class_id, job in heads
+        (wish_score(job, cold, ctx, weights), group)
+        for group, job in heads
         if may_ever_take(job.job_class, None, factory.offered)
     ]
 
@@ -164,7 +153,6 @@ def _tops(
 def run_out(
     supply: Iterable[Heads],
     picks: Iterable[Pick],
-    classes: Mapping[ClassId, JobClass],
     seekers: Iterable[Seeker],
     ctx: Context,
 ) -> dict[Group, int]:
@@ -177,12 +165,11 @@ def run_out(
     ledger = _Ledger.of(picks, open_seekers(seekers, ctx))
     found: list[tuple[int, Group, int]] = []
     for heads in supply:
-        if not heads.more or any(job.id not in ledger.picked_at for job in heads.jobs):
+        if not heads.more:
             continue
-        job_class = classes[heads.group.class_id]
-        last = max((ledger.picked_at[job.id] for job in heads.jobs), default=-1)
-        if ledger.may_be_missed(job_class, heads.group.repo, last):
-            found.append((last, heads.group, 1 if job_class.lock else ledger.demand(job_class)))
+        last = ledger.used_up_at(heads)
+        if last is not None and ledger.may_be_missed(heads, last):
+            found.append((last, heads.group, ledger.demand(heads)))
     found.sort(key=lambda each: each[0])
     return {group: depth for _, group, depth in found}
 
@@ -208,20 +195,35 @@ class _Ledger:
             lock_used_at={lock: index for lock, index in locks if lock is not None},
         )
 
-    def may_be_missed(self, job_class: JobClass, repo: str | None, last: int) -> bool:
+    def used_up_at(self, heads: Heads) -> int | None:
+        """The pick with which the last row of a group was gone; -1 if none was there; else None."""
+        last = -1
+        for job in heads.jobs:
+            lock = job.job_class.lock
+            gone = self.picked_at.get(job.id) if lock is None else self.lock_used_at.get(lock)
+            if gone is None:
+                return None
+            last = max(last, gone)
+        return last
+
+    def may_be_missed(self, heads: Heads, last: int) -> bool:
         """Whether a further row of the group could have been taken after the pick ``last``."""
-        if job_class.lock is not None and self.lock_used_at.get(job_class.lock, last + 1) <= last:
-            return False
+        repo = heads.group.repo
         until_then = [pick.factory_id for pick in self.picks[: last + 1]]
         return any(
             until_then.count(seeker.factory.id) < seeker.wanted
-            for seeker in self._able(job_class)
+            for seeker in self._able(heads.job_class)
             if repo is None or repo in seeker.factory.warm_repos
         )
 
-    def demand(self, job_class: JobClass) -> int:
-        """How many jobs of a class the batch could use if it used no other."""
-        return sum(seeker.wanted for seeker in self._able(job_class))
+    def demand(self, heads: Heads) -> int:
+        """How many rows of a group the batch could use up at most.
+
+        Of a class that is as many as those may take who can take any. A row of a kin is used up as
+        well by who takes another job with the same lock, whatever its class.
+        """
+        able = self.seekers if heads.group.is_kin else self._able(heads.job_class)
+        return sum(seeker.wanted for seeker in able)
 
     def _able(self, job_class: JobClass) -> list[Seeker]:
         return [

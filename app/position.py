@@ -13,7 +13,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.fleet import ClassId, Context, Factory, Job, JobClass
-from app.heads import Group
 from app.scheduler import tie_break
 from app.scoring import (
     STARVATION_LEVEL,
@@ -43,9 +42,13 @@ EVERYBODY = Line(datetime(9999, 12, 30, tzinfo=UTC), _LAST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Jobs of a group that rank before the one asked about: from one line to another."""
+    """Jobs of a class (``repo`` set: in one repo) that rank before the one asked about.
 
-    group: Group
+    They are those from one line to another.
+    """
+
+    class_id: ClassId
+    repo: str | None = None
     since: Line
     before: Line
 
@@ -72,12 +75,11 @@ def stretches(
     found: list[Stretch] = []
     for class_id, (job_class, repos) in needed.items():
         cold = _line(_points(job_class, factory, weights, warm=False), target, job_class, job, ctx)
-        found.append(Stretch(group=Group(class_id=class_id), since=NOBODY, before=cold))
+        found.append(Stretch(class_id=class_id, since=NOBODY, before=cold))
         warm = _line(_points(job_class, factory, weights, warm=True), target, job_class, job, ctx)
         if cold < warm:
             found.extend(
-                Stretch(group=Group(class_id=class_id, repo=repo), since=cold, before=warm)
-                for repo in repos
+                Stretch(class_id=class_id, repo=repo, since=cold, before=warm) for repo in repos
             )
     return tuple(each for each in found if each.since < each.before)
 

@@ -11,10 +11,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from app.coordinator.race import Race
 from app.fleet import ClassId, Factory, FactoryId, Job, JobClass, JobId
-from app.heads import Group, Heads, groups_needed
+from app.heads import Group, Heads, Kin, groups_needed
 from app.scheduler import Pick, Seeker
 from app.shapes import Shape, shape_of
 from app.store import claims
+from app.store import classes as stored
 from app.store.claims import NewClasses
 from app.store.reading import Known
 from app.store.session import Connection
@@ -29,11 +30,11 @@ _Profile: TypeAlias = tuple[frozenset[str], FactoryId | None]
 
 
 class _Last(NamedTuple):
-    """What a factory was when it last claimed, and which classes it looked for in warm repos."""
+    """What a factory was when it last claimed, and which groups it looked for in warm repos."""
 
     profile: _Profile
     warm_repos: frozenset[str]
-    near: Sequence[ClassId] = ()
+    near: Sequence[Group] = ()
 
 
 class Catalog:
@@ -48,6 +49,8 @@ class Catalog:
     def __init__(self) -> None:
         """Know nothing yet; the first refresh reads everything."""
         self.classes: dict[ClassId, JobClass] = {}
+        self.groups: dict[ClassId | Kin, JobClass] = {}
+        """Classes without a lock, and of each kin what its classes are but for their locks."""
         self.horizon = 0
         self._ids: dict[JobClass, list[ClassId]] = {}
         self._heads: dict[JobId, Job] = {}
@@ -88,12 +91,16 @@ class Catalog:
         self._groups.clear()
         if over:
             self._shapes, self._shape_by_class = {}, {}
+        self.groups = {
+            **{of: each for of, each in self.groups.items() if of not in over},
+            **dict(_group(class_id, each) for class_id, each in news.items()),
+        }
         if len(self.classes) > 2 * self._grown_from + _GROWTH_MIN:
             # Most of them are pruned by now: a lock for each pull request makes a class for each.
             self.horizon = 0
 
     def _forget(self) -> None:
-        self.classes, self._excluded = {}, frozenset()
+        self.classes, self.groups, self._excluded = {}, {}, frozenset()
         self._ids, self._by_lock, self._groups = {}, {}, {}
         self._shapes, self._shape_by_class = {}, {}
 
@@ -114,7 +121,7 @@ class Catalog:
     @property
     def known(self) -> Known:
         """What need not be read again."""
-        return Known(classes=self.classes, horizon=self.horizon, jobs=self._heads)
+        return Known(groups=self.groups, horizon=self.horizon, jobs=self._heads)
 
     def with_lock(self, name: str) -> list[JobClass]:
         """List the classes that take a lock."""
@@ -130,18 +137,16 @@ class Catalog:
         last = [self._last[each] for each in ids if each in self._last]
         plain = {each.profile for each in last}
         warm = {
-            Group(class_id, repo)
+            group._replace(repo=repo)
             for each in last
-            for class_id in each.near
-            if class_id in self.classes
+            for group in each.near
+            if group.of in self.groups
             for repo in each.warm_repos
         }
         return frozenset(warm).union(*(self._needed(profile) for profile in plain))
 
-    def expect(
-        self, seekers: Iterable[Seeker], near: Mapping[FactoryId, Sequence[ClassId]]
-    ) -> None:
-        """Remember for whom which classes were looked for in warm repos."""
+    def expect(self, seekers: Iterable[Seeker], near: Mapping[FactoryId, Sequence[Group]]) -> None:
+        """Remember for whom which groups were looked for in warm repos."""
         if len(self._last) > _FACTORIES_MAX:
             self._last.clear()
         for seeker in seekers:
@@ -157,22 +162,16 @@ class Catalog:
         groups: Iterable[Group],
         most: int,
         race: Race,
-        classes: Mapping[ClassId, JobClass] | None = None,
+        known: Mapping[ClassId | Kin, JobClass] | None = None,
     ) -> dict[Group, int]:
         """Guess how many heads of each group a batch of ``most`` picks needs, and one to spare.
 
-        The spare one is the runner-up of the last. A lock is used once. What others are about to
-        take lies before what is left.
+        The spare one is the runner-up of the last. What others are about to take lies before what
+        is left.
         """
-        drained, behind = self._drained, race.behind()
-        classes = self.classes if classes is None else classes
-        found = {}
-        for group in groups:
-            job_class = classes[group.class_id]
-            depth = 1 if job_class.lock is not None else 1 + min(most, drained[group])
-            # Nearly always nothing is, and then no class is hashed for it.
-            found[group] = depth + (behind[job_class] if behind else 0)
-        return found
+        drained = self._drained
+        depths = {group: 1 + min(most, drained[group]) for group in groups}
+        return race.past(depths, self.groups if known is None else known)
 
     def drained(self, supply: Iterable[Heads], picks: Iterable[Pick]) -> None:
         """Remember what is left of the heads, and how many of each group the last batch used."""
@@ -195,5 +194,10 @@ class Catalog:
         if found is None:
             if len(self._groups) > _PROFILES_MAX:
                 self._groups.clear()
-            found = self._groups[profile] = groups_needed(self.classes, *profile)
+            found = self._groups[profile] = groups_needed(self.groups, *profile)
         return found
+
+
+def _group(class_id: ClassId, job_class: JobClass) -> tuple[ClassId | Kin, JobClass]:
+    kin = stored.kin(job_class)
+    return (class_id, job_class) if kin is None else (kin, shape_of(job_class))

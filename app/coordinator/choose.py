@@ -10,9 +10,9 @@ from itertools import islice
 from app.coordinator.catalog import Catalog
 from app.coordinator.race import Race
 from app.fleet import ClassId, Context, FactoryId, JobClass
-from app.heads import Group, Heads, run_out, warm_classes
+from app.heads import Group, Heads, Kin, run_out, warm_groups
 from app.scheduler import Pick, Seeker, match, open_seekers
-from app.store import claims
+from app.store.heads import heads
 from app.store.session import Connection
 
 REFILLS_MAX = 4
@@ -43,58 +43,54 @@ async def choose(
     """
     around = around or Race()
     # As they are now: another batch may learn of others, and forget some, while this one reads.
-    classes = catalog.classes
-    supply = {} if known is None else {g: h for g, h in known.heads.items() if g[0] in classes}
+    groups = catalog.groups
+    supply = {} if known is None else {g: h for g, h in known.heads.items() if g.of in groups}
     asked = set() if known is None else set(known.asked)
     seekers = open_seekers(seekers, ctx)
     most = sum(seeker.wanted for seeker in seekers)
     depths = catalog.depths(
-        catalog.needed(seeker.factory for seeker in seekers) - asked, most, around, classes
+        catalog.needed(seeker.factory for seeker in seekers) - asked, most, around, groups
     )
     while True:
         if depths:
-            supply = await _deeper(conn, classes, depths, supply)
+            supply = await _deeper(conn, groups, depths, around.of_each, supply)
             asked.update(depths)
         left = [around.without(heads) for heads in supply.values()]
         candidates = {job.id: job for heads in left for job in heads.jobs}
         picks = match(seekers, candidates.values(), ctx)
-        if short := run_out(left, picks, classes, seekers, ctx):
-            behind = around.behind()
-            depths = {
-                group: depth + behind[classes[group.class_id]]
-                for group, depth in islice(short.items(), REFILLS_MAX)
-            }
+        if short := run_out(left, picks, seekers, ctx):
+            depths = around.past(dict(islice(short.items(), REFILLS_MAX)), groups)
             continue
-        near = warm_classes(left, picks, seekers, ctx)
+        near = warm_groups(left, picks, seekers, ctx)
         if not (warm := _in_warm_repos(seekers, near) - asked):
             catalog.drained(left, picks)
             catalog.expect(seekers, near)
             around.settle(seekers, picks)
             return picks
-        depths = catalog.depths(warm, most, around, classes)
+        depths = catalog.depths(warm, most, around, groups)
 
 
 def _in_warm_repos(
-    seekers: Iterable[Seeker], near: Mapping[FactoryId, Sequence[ClassId]]
+    seekers: Iterable[Seeker], near: Mapping[FactoryId, Sequence[Group]]
 ) -> set[Group]:
     return {
-        Group(class_id, repo)
+        group._replace(repo=repo)
         for seeker in seekers
-        for class_id in near.get(seeker.factory.id, ())
+        for group in near.get(seeker.factory.id, ())
         for repo in seeker.factory.warm_repos
     }
 
 
 async def _deeper(
     conn: Connection,
-    classes: Mapping[ClassId, JobClass],
+    known: Mapping[ClassId | Kin, JobClass],
     depths: Mapping[Group, int],
+    of_each: int,
     supply: Mapping[Group, Heads],
 ) -> dict[Group, Heads]:
     """Fetch groups so deep; one that has no ready job any more is forgotten.
 
     Remembered as it was, it would be asked for again, and again.
     """
-    fetched = await claims.heads(conn, depths, classes)
-    kept = {group: heads for group, heads in supply.items() if group not in depths}
-    return kept | {heads.group: heads for heads in fetched}
+    fetched = await heads(conn, depths, of_each, known)
+    return {group: known for group, known in supply.items() if group not in depths} | fetched

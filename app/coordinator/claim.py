@@ -194,7 +194,7 @@ async def _choose(
         await catalog.refresh(conn)
     most = sum(one.left for mine in wanting.values() for one in mine)
     asked = catalog.depths(catalog.expected(wanting), most, around)
-    read = await reading.read(conn, wanting, asked, catalog.known)
+    read = await reading.read(conn, wanting, asked, around.of_each, catalog.known)
     if read is None:
         return None
     catalog.learn(read.new)

@@ -203,8 +203,8 @@ def _stretches(
     one_repo = sorted(warm)[:1]
     needed = {class_id: (one.job_class, one_repo) for class_id, one in shapes.items()}
     for each in stretches(job, factory, view.ctx, DEFAULT_WEIGHTS, needed):
-        repos = frozenset[str]() if each.group.repo is None else warm
-        yield shapes[each.group.class_id], repos, each
+        repos = frozenset[str]() if each.repo is None else warm
+        yield shapes[each.class_id], repos, each
 
 
 async def _queue(view: QueueView, verdicts: Sequence[Verdict]) -> Queue | None:

@@ -1,12 +1,12 @@
 """What others are about to take: left alone, as whoever is first will have it."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from app.eligibility import may_ever_take
-from app.fleet import Job, JobClass, JobId, LockHolder
-from app.heads import Heads
+from app.fleet import ClassId, Job, JobClass, JobId, LockHolder
+from app.heads import Group, Heads, Kin
 from app.scheduler import Pick, Seeker
 from app.store.claims import CommitOutcome
 
@@ -21,7 +21,7 @@ class Race:
     jobs: dict[tuple[JobId, int], Job] = field(default_factory=dict)
     locks: dict[str, LockHolder] = field(default_factory=dict)
     left: bool = False
-    _alone: dict[int, JobClass] = field(default_factory=dict)
+    _alone: dict[ClassId | Kin, JobClass] = field(default_factory=dict)
 
     def note(self, job: Job, outcome: CommitOutcome) -> None:
         """Note a pick that was lost to somebody; facts of the factory itself are just read anew."""
@@ -38,26 +38,40 @@ class Race:
             both._note_lock(job)
         return both
 
-    def behind(self) -> Counter[JobClass]:
-        """Count how many more of each class must be read to see past these.
+    @property
+    def of_each(self) -> int:
+        """How many jobs of each class of a kin must be read to see one past these."""
+        return 1 + self._locked
 
-        Where the lock itself is being taken, nothing is to be seen past it.
-        """
-        jobs, locks = self.jobs.values(), self.locks
-        return Counter(job.job_class for job in jobs if job.job_class.lock not in locks)
+    def past(
+        self, depths: Mapping[Group, int], classes: Mapping[ClassId | Kin, JobClass]
+    ) -> dict[Group, int]:
+        """Say how deep groups must be read to see so many rows past these."""
+        if not self.jobs and not self.locks:
+            return dict(depths)
+        taken = Counter(job.job_class for job in self.jobs.values())
+        of_each = self.of_each
+        return {
+            group: of_each * (depth + len(self.locks)) + self._locked
+            if group.is_kin
+            else depth + taken[classes[group.of]]
+            for group, depth in depths.items()
+        }
 
     def without(self, heads: Heads) -> Heads:
-        """Take out of a group what others are about to take; a lock's job stays, and is refused."""
-        if not self.jobs and not self.locks:
-            return heads
+        """Take out of a group what others are about to take."""
         jobs, locks = self.jobs, self.locks
-        if locks and any(job.job_class.lock in locks for job in heads.jobs):
-            self._leave(heads)
+        if not jobs and not locks:
             return heads
-        left = tuple(job for job in heads.jobs if (job.id, job.version) not in jobs)
+        left = tuple(
+            job
+            for job in heads.jobs
+            if (job.id, job.version) not in jobs and job.job_class.lock not in locks
+        )
         if len(left) == len(heads.jobs):
             return heads
-        self._leave(heads)
+        self.left = True
+        self._alone[heads.group.of] = heads.job_class
         return replace(heads, jobs=left)
 
     def settle(self, seekers: Iterable[Seeker], picks: Iterable[Pick]) -> None:
@@ -70,9 +84,13 @@ class Race:
             for job_class in self._alone.values()
         )
 
-    def _leave(self, heads: Heads) -> None:
-        self.left = True
-        self._alone |= {id(job.job_class): job.job_class for job in heads.jobs}
+    @property
+    def _locked(self) -> int:
+        """How many of the jobs have a lock that nobody is about to take."""
+        return sum(
+            (lock := job.job_class.lock) is not None and lock not in self.locks
+            for job in self.jobs.values()
+        )
 
     def _note_lock(self, job: Job) -> None:
         lock = job.job_class.lock

@@ -12,10 +12,9 @@ import asyncpg
 
 from app.explanation import score_from
 from app.fleet import ClassId, DecisionId, FactoryId, Job, JobClass, JobId, JobRecord, JsonObject
-from app.heads import Group, Heads
 from app.scheduler import Score
 from app.store import classes, jobs
-from app.store.session import Connection, Record
+from app.store.session import Connection
 from app.store.sql import sql
 
 UNDONE = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
@@ -107,39 +106,6 @@ async def new_classes(conn: Connection, horizon: int) -> NewClasses:
     )
 
 
-async def heads(
-    conn: Connection, depths: Mapping[Group, int], known: Mapping[ClassId, JobClass]
-) -> tuple[Heads, ...]:
-    """Read the oldest ready jobs of each group whose lock is free, as deep as asked.
-
-    Groups without such a job are left out.
-    """
-    plain = [group for group in depths if group.repo is None]
-    in_repo = [group for group in depths if group.repo is not None]
-    rows: list[Record] = []
-    if plain:
-        rows += await conn.fetch(
-            sql("claim_heads"),
-            [group.class_id for group in plain],
-            [depths[group] for group in plain],
-        )
-    if in_repo:
-        rows += await conn.fetch(
-            sql("claim_heads_repo"),
-            [group.class_id for group in in_repo],
-            [group.repo for group in in_repo],
-            [depths[group] for group in in_repo],
-        )
-    found: dict[Group, list[Job]] = {}
-    for row in rows:
-        group = Group(class_id=ClassId(row["class_id"]), repo=row["in_repo"])
-        found.setdefault(group, []).append(_job(row, known[group.class_id]))
-    return tuple(
-        Heads(group=group, jobs=tuple(oldest), more=len(oldest) >= depths[group])
-        for group, oldest in found.items()
-    )
-
-
 async def take_turn(conn: Connection) -> None:
     """Wait until no other process is at its turn, and hold the turn until the transaction ends."""
     await conn.execute(sql("claim_turn"), _TURN_KEY)
@@ -227,14 +193,3 @@ async def standing(
         )
         for row in rows
     ]
-
-
-def _job(row: Record, job_class: JobClass) -> Job:
-    created_at: datetime = row["created_at"]
-    return Job(
-        id=JobId(row["id"]),
-        job_class=job_class,
-        created_at=created_at,
-        repo=row["repo"],
-        version=row["version"],
-    )

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from app.fleet import ClassId, CostClass, FactoryId, JobClass, Priority
+from app.heads import Kin
+from app.shapes import shape_of
 from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
@@ -26,6 +28,11 @@ def digest(job_class: JobClass) -> bytes:
         ]
     )
     return hashlib.sha256(canonical).digest()
+
+
+def kin(job_class: JobClass) -> Kin | None:
+    """Name the kin that a class with a lock belongs to: the digest of all but the lock."""
+    return None if job_class.lock is None else Kin(digest(shape_of(job_class)))
 
 
 async def intern(conn: Connection, classes: Iterable[JobClass]) -> dict[JobClass, ClassId]:
@@ -88,4 +95,5 @@ async def _make(conn: Connection, classes: list[JobClass]) -> None:
             each.priority.value,
             each.lock,
             sorted(each.excluded),
+            kin(each),
         )

@@ -133,8 +133,8 @@ async def test_a_completion_that_waits_for_a_change_of_class_succeeds(
     done = Completion(job_id=ref.job_id, fence=ref.fence)
     running = await blocked(watcher, complete_one(db, F1, done))
     new_class = await session.fetchval(
-        "insert into job_class (digest, cost_class, priority, lock)"
-        " values ('x', 'low', 'critical', 'merge') returning id"
+        "insert into job_class (digest, cost_class, priority, lock, kin)"
+        " values ('x', 'low', 'critical', 'merge', 'k') returning id"
     )
     await session.execute(
         "update job set version = version + 1, class_id = $2 where id = $1", ref.job_id, new_class

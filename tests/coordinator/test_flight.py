@@ -11,8 +11,8 @@ from app.coordinator.catalog import Catalog
 from app.coordinator.claim import Served, Want, serve
 from app.coordinator.flight import Flight
 from app.coordinator.race import Race
-from app.fleet import ClassId, FactoryId, Job, JobId
-from app.heads import Group, Heads
+from app.fleet import ClassId, FactoryId, Job, JobClass, JobId
+from app.heads import Group, Heads, Kin
 from app.runtime.ids import new_id
 from app.scheduler import Pick, score_candidate
 from app.store import claims
@@ -32,7 +32,7 @@ def picked(job: Job) -> Pick:
 
 
 def head(*jobs: Job) -> Heads:
-    return Heads(group=Group(class_id=ClassId(1)), jobs=jobs, more=True)
+    return Heads(group=Group(ClassId(1)), job_class=make_class(), jobs=jobs, more=True)
 
 
 class Watched(Flight):
@@ -171,20 +171,39 @@ def test_what_was_lost_and_what_is_in_flight_are_left_alone_together() -> None:
     around = race.beside([flying])
     assert around.without(head(lost, flying, left)) == head(left)
     assert around.left
-    assert sum(around.behind().values()) == 2
+    one, other = Group(ClassId(1)), Group(ClassId(2))
+    known: dict[ClassId | Kin, JobClass] = {
+        ClassId(1): make_class(),
+        ClassId(2): make_class(prefers_engine="claude"),
+    }
+    assert around.past({one: 1, other: 1}, known) == {one: 3, other: 1}
     assert not race.left
 
 
-def test_of_a_lock_that_is_being_taken_the_heads_stay() -> None:
-    """They are refused by the match: without them the class would be asked for again and again."""
-    merge = make_class(lock="merge")
-    one, two = make_job(1, job_class=merge), make_job(2, job_class=merge)
+def test_of_a_lock_that_is_being_taken_all_jobs_are_left_alone() -> None:
+    merge, deploy = make_class(lock="merge"), make_class(lock="deploy")
+    one, two, free = (
+        make_job(1, job_class=merge),
+        make_job(2, job_class=merge),
+        make_job(3, job_class=deploy),
+    )
     race = Race()
     race.note(one, CommitOutcome.LOCK_TAKEN)
-    assert race.without(head(two)) == head(two)
+    assert race.without(head(two, free)) == head(free)
     assert race.left
     assert race.locks.keys() == {"merge"}
-    assert race.behind() == {}
+    kin = Group(Kin(b"0"))
+    assert race.past({kin: 1}, {kin.of: make_class()}) == {kin: 2}
+    assert race.of_each == 1
+
+
+def test_of_a_job_with_a_lock_that_was_lost_the_next_of_its_class_is_read() -> None:
+    """The lock itself may be free: somebody only held the row."""
+    race = Race()
+    race.note(make_job(1, job_class=make_class(lock="merge")), CommitOutcome.JOB_MOVED)
+    kin = Group(Kin(b"0"))
+    assert race.of_each == 2
+    assert race.past({kin: 1}, {kin.of: make_class()}) == {kin: 3}
 
 
 def test_without_a_race_nothing_is_left_alone() -> None:

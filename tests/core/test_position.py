@@ -3,9 +3,8 @@
 from hypothesis import given
 
 from app.fleet import ClassId, CostClass, Factory, Job, JobClass
-from app.heads import classes_needed
 from app.position import Line, Stretch, stretches
-from app.scheduler import Seeker, Weights, rank
+from app.scheduler import Weights, pair_rejections, rank
 from tests.strategies import (
     NO_WEIGHTS,
     NOW,
@@ -22,7 +21,7 @@ from tests.strategies import (
 def counted(queue: list[Job], job_class: JobClass, stretch: Stretch) -> int:
     return sum(
         job.job_class == job_class
-        and (stretch.group.repo is None or job.repo == stretch.group.repo)
+        and (stretch.repo is None or job.repo == stretch.repo)
         and stretch.since <= Line(job.created_at, job.id) < stretch.before
         for job in queue
     )
@@ -37,13 +36,14 @@ def test_counting_by_lines_equals_ranking(
         ClassId(number): one for number, one in enumerate({job.job_class for job in queue}, 1)
     }
     needed = {
-        class_id: (classes[class_id], repos)
-        for class_id, repos in classes_needed(classes, [Seeker(factory=factory)], ctx).items()
+        class_id: (job_class, factory.warm_repos)
+        for class_id, job_class in classes.items()
+        if not pair_rejections(job_class, factory)
     }
     for place, ranked in enumerate(rank(queue, factory, ctx, weighing)):
         before = stretches(ranked.job, factory, ctx, weighing, needed)
-        assert len({each.group for each in before}) == len(before)
-        ahead = sum(counted(queue, classes[each.group.class_id], each) for each in before)
+        assert len({(each.class_id, each.repo) for each in before}) == len(before)
+        ahead = sum(counted(queue, classes[each.class_id], each) for each in before)
         assert ahead == place
 
 
@@ -58,4 +58,4 @@ def test_where_all_else_ties_the_cheaper_and_then_the_smaller_id_is_ahead() -> N
     needed = {class_id: (one, ()) for class_id, one in classes.items()}
     for job, place in zip(queue, (2, 1, 0), strict=True):
         before = stretches(job, make_factory(), make_context(NOW), NO_WEIGHTS, needed)
-        assert sum(counted(queue, classes[each.group.class_id], each) for each in before) == place
+        assert sum(counted(queue, classes[each.class_id], each) for each in before) == place

@@ -1,13 +1,11 @@
 -- Reads in one go what a batch of claims is decided on: factories, new classes, and heads.
--- $1–$4 as factory_read, $5 as class_new, $6–$7 as claim_heads, $8–$10 as claim_heads_repo.
+-- $1–$4 as factory_read, $5 as class_new, $6–$17 as claim_heads_all.
 -- Classes and heads stand in the first row, the heads column by column.
 with fact as materialized (
     {factory_read}
 ),
 head as materialized (
-    {claim_heads+5}
-    union all
-    {claim_heads_repo+7}
+    {claim_heads_all+5}
 )
 select
     case when f.nth = 1 then f.now end as now,
@@ -26,7 +24,9 @@ left join (
 left join (
     select
         array_agg(class_id) as class_ids,
+        array_agg(kin) as kins,
         array_agg(in_repo) as in_repos,
+        array_agg(lock) as locks,
         array_agg(id) as job_ids,
         array_agg(version) as versions,
         array_agg(repo) as repos_of,

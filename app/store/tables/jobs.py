@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
+    CheckConstraint,
     Column,
     ForeignKey,
     Identity,
@@ -22,7 +23,8 @@ from app.store.tables.columns import json_column, texts_column, time_column
 class JobClassRow(SQLModel, table=True):
     """What a job's eligibility and score depend on, age and repo aside; immutable once written.
 
-    ``digest`` is the SHA-256 of the canonical form, so that the same class is found again.
+    ``digest`` is the SHA-256 of the canonical form, so that the same class is found again; ``kin``
+    that of the form without the lock, where there is one: alike in all classes that differ in it.
     ``created_xid`` lets a reader ask for "classes that I may not have seen", exactly: those of
     transactions at or after the oldest one that was running when it last read.
     """
@@ -37,6 +39,7 @@ class JobClassRow(SQLModel, table=True):
     priority: str = Field(sa_type=Text)
     lock: str | None = Field(default=None, sa_type=Text)
     excluded: list[str] = Field(sa_column=texts_column())
+    kin: bytes | None = Field(default=None, sa_type=LargeBinary)
     created_xid: int = Field(
         sa_column=Column(
             BigInteger,
@@ -49,6 +52,14 @@ class JobClassRow(SQLModel, table=True):
     __table_args__ = (
         # What the lease loop looks through for jobs that are excluded from all that could run them.
         Index("ix_job_class_excluding", "id", postgresql_where=text("excluded <> '{}'::text[]")),
+        # A claim goes through all classes of a kin; what it needs of them is in the index.
+        Index(
+            "ix_job_class_kin",
+            "kin",
+            postgresql_include=["id", "lock"],
+            postgresql_where=text("kin is not null"),
+        ),
+        CheckConstraint("(kin is null) = (lock is null)", name="ck_job_class_kin"),
     )
 
 

@@ -68,11 +68,17 @@ class Catalog:
         self.learn(await claims.new_classes(conn, self.horizon))
 
     def learn(self, new: NewClasses) -> None:
-        """Take over what was read of classes, and until when."""
-        if not self.horizon:
+        """Take over what was read of classes, and until when.
+
+        Others may be reading as well, so that answers may come in another order than they were
+        asked for. Only one that lists all may replace what is known; one that begins later than
+        what is known ends, as after that was to be read anew, says nothing of the time between.
+        """
+        if not new.since:
             self._forget()
             self._grown_from = len(new.classes)
-        self.horizon = new.horizon
+        if new.since <= self.horizon:
+            self.horizon = new.horizon
         # A class that is read twice, as it was being committed, is no news.
         news = {each: new.classes[each] for each in new.classes.keys() - self.classes.keys()}
         if not news:

@@ -16,7 +16,6 @@ committed, its idempotency key brings it back, and failing that it expires.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from uuid import UUID
 
 from app.coordinator import claim_keys, waiting
@@ -281,10 +280,7 @@ class ClaimDesk:
         time are enough, and a crowd that waits for nothing costs next to nothing.
         """
         while True:
-            if self._tally.due:
-                with suppress(Unavailable):
-                    async with self._db.connection() as conn:
-                        await self._tally.count(conn)
+            await self._tally.renew(self._db)
             await asyncio.sleep(SLOW_POLL_S * (0.75 + self._chance() / 2))
             self._generation += 1
             parked = [waiter for waiter in self._waiters if waiter.parked]

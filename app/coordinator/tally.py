@@ -4,15 +4,19 @@ Counting costs more than a claim, so that an empty answer counts anew and a deci
 was counted last, and when.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
 from app.backlog import Backlog, counted_reasons
 from app.eligibility import Reason
+from app.errors import Unavailable
 from app.fleet import Context, Factory, FactoryId, JsonObject
 from app.store import backlogs, factories
-from app.store.session import Connection
+from app.store.session import Connection, Database
+
+log = logging.getLogger(__name__)
 
 KeptFrom: TypeAlias = Callable[[Factory, Context], JsonObject | None]
 """Counts the jobs that a factory could not take, by reason, as they were counted last."""
@@ -28,10 +32,20 @@ class Tally:
         self._kept: dict[tuple[FactoryId, frozenset[str]], JsonObject] = {}
         self._told = False
 
-    @property
-    def due(self) -> bool:
-        """Whether anybody was told of this count, or none was made: then it is time for another."""
-        return self._told or self._counted_at is None
+    async def renew(self, db: Database) -> None:
+        """Count anew if anybody was told of the last count, or none was made.
+
+        A count that fails is made at the next occasion: no claim depends on it.
+        """
+        if not self._told and self._counted_at is not None:
+            return
+        try:
+            async with db.connection() as conn:
+                await self.count(conn)
+        except Unavailable:
+            pass
+        except Exception:
+            log.exception("what waits could not be counted")
 
     async def count(self, conn: Connection) -> None:
         """Count what waits."""

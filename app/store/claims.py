@@ -89,9 +89,13 @@ class StandingLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewClasses:
-    """Classes that the reader may not have seen, and where to look from the next time."""
+    """Classes that the reader may not have seen, and where to look from the next time.
+
+    ``since`` is where it looked from; 0: these are all.
+    """
 
     classes: Mapping[ClassId, JobClass]
+    since: int
     horizon: int
 
 
@@ -102,6 +106,7 @@ async def new_classes(conn: Connection, horizon: int) -> NewClasses:
         classes={
             ClassId(row["id"]): classes.from_row(row) for row in rows if row["id"] is not None
         },
+        since=horizon,
         horizon=rows[0]["xmin"],
     )
 

@@ -64,7 +64,7 @@ async def read(
         # Who claims is alive: its own claim is the sign of life.
         factories=tuple(facts(row, now, now) for row in rows),
         heads=_heads(first, depths, known),
-        new=NewClasses(classes=new, horizon=first["xmin"]),
+        new=NewClasses(classes=new, since=known.horizon, horizon=first["xmin"]),
     )
 
 

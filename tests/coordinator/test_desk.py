@@ -10,6 +10,7 @@ import pytest
 from app.coordinator.claim import Claim
 from app.coordinator.complete import Completion
 from app.coordinator.desk import ClaimDesk
+from app.coordinator.tally import Tally
 from app.coordinator.waiting import Answer, ClaimRequest, Nothing
 from app.eligibility import Reason
 from app.errors import ClaimKeySpent, NotFound, Unavailable
@@ -331,3 +332,28 @@ async def test_whoever_waits_waits_through_a_row_that_is_locked_for_long(
         assert not claim.done()
     async with asyncio.timeout(15):
         assert jobs_of(await claim) == [make_job(1).id]
+
+
+_SUMS_FAIL = """
+    create schema broken;
+    create function broken.sum(bigint) returns bigint language plpgsql as
+        $$ begin raise exception 'no sums today'; end $$;
+    do $$ begin execute format(
+        'alter database %I set search_path = broken, public, pg_catalog', current_database()
+    ); end $$;
+"""
+
+
+async def test_claims_go_on_when_what_waits_cannot_be_counted(
+    db: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with db.connection() as conn:
+        await conn.execute(_SUMS_FAIL)
+    await register(db, make_factory("f1"))
+    await submit(db, make_job(1))
+    elsewhere = await Database.open(db.url)
+    async with open_desk(elsewhere) as desk:
+        assert jobs_of(await desk.claim(ClaimRequest(factory_id=F1))) == [make_job(1).id]
+        await Tally().renew(elsewhere)
+    await elsewhere.close()
+    assert "what waits could not be counted" in caplog.text

@@ -36,3 +36,15 @@ async def generic_plan(conn: Connection, statement: str) -> list[dict[str, Any]]
         explained = await conn.fetchval(f"explain (format json) execute probed{arguments}")
         await conn.execute("deallocate probed")
     return list(_nodes(explained[0]["Plan"]))
+
+
+def read_without_key(nodes: list[dict[str, Any]]) -> set[str]:
+    """Tell which indexes or tables a plan reads from end to end, be it by an index."""
+    return {
+        node["Index Name"] if "Index Name" in node else node["Relation Name"]
+        for node in nodes
+        if node["Node Type"].endswith("Scan")
+        and ("Relation Name" in node or "Index Name" in node)
+        and "Index Cond" not in node
+        and "Recheck Cond" not in node
+    }

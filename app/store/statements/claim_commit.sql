@@ -2,6 +2,8 @@
 -- the statement: in a turn, the transaction began before the turn was waited for.
 -- Order of row locks: factory_seat, job, job_lock. A step that locks rows is forced to finish by
 -- aggregating it before the next one reads the result; merely joined, the locks would interleave.
+-- Rows are named by their keys, and "ready at this version" is one value, so that no plan, however
+-- little there was when it was made, reads an index whole.
 -- A leased job is told as the snapshot shows it, with what this changed beside it: that it is still
 -- at the version that was wanted was seen under its lock, and steps that carry whole rows are slow.
 with want as materialized (
@@ -16,7 +18,7 @@ with want as materialized (
 seat as materialized (
     select factory_id, seat_limit - used as free, epoch
     from factory_seat
-    where factory_id in (select factory_id from want)
+    where factory_id = any($2::text[])
     order by factory_id
     for no key update
 ),
@@ -30,8 +32,8 @@ job_now as materialized (
     from want w
     join job b on b.id = w.job_id
     where w.ord = any((select ords from present_all)::int[])
-        and b.version = w.version
-        and b.state = 'ready'
+        and b.id = any($4::uuid[])
+        and case when b.state = 'ready' then b.version end = w.version
     for no key update of b skip locked
 ),
 job_all as materialized (select array_agg(lock) as locks, array_agg(ord) as ords from job_now),
@@ -90,7 +92,9 @@ leased as (
         updated_at = statement_timestamp()
     from fit f
     join want w using (ord)
-    where b.id = f.job_id and b.version = w.version and b.state = 'ready'
+    where b.id = f.job_id
+        and b.id = any($4::uuid[])
+        and case when b.state = 'ready' then b.version end = w.version
         and (f.key is null or (f.factory_id, f.key) in (select factory_id, key from key_now))
     returning
         w.ord, w.lock, w.decision_id, w.total, w.record,
@@ -100,13 +104,13 @@ locked as (
     update job_lock l
     set holder_job = u.id, holder_fence = u.fence, lapsed = false
     from leased u
-    where l.name = u.lock
+    where l.name = u.lock and l.name = any($6::text[])
 ),
 counted as (
     update factory_seat s
     set used = s.used + n.taken, last_served_at = statement_timestamp()
     from (select holder, count(*) as taken from leased group by holder) n
-    where s.factory_id = n.holder
+    where s.factory_id = n.holder and s.factory_id = any($2::text[])
 ),
 decided as (
     insert into decision (id, at, factory_id, job_id, fence, total, record)
@@ -130,5 +134,5 @@ select
     array(select d.parent_id from job_dependency d where d.job_id = b.id) as depends_on
 from want w
 left join leased u on u.ord = w.ord
-left join job b on b.id = u.id
+left join job b on b.id = u.id and b.id = any($4::uuid[])
 order by w.ord

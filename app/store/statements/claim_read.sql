@@ -18,8 +18,7 @@ from (select row_number() over (order by ord) as nth, fact.* from fact) f
 left join (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin) s on f.nth = 1
 left join (
     select jsonb_agg(to_jsonb(j) order by j.id) as new_classes
-    from job_class j
-    where j.created_xid >= $5::bigint
+    from (select * from job_class where created_xid >= $5::bigint order by created_xid) j
 ) c on f.nth = 1
 left join (
     select

@@ -6,10 +6,13 @@ select
     d.id as decision_id,
     d.record -> 'picked' -> 'score' as score
 from unnest($2::uuid[], $3::bigint[]) with ordinality as w (job_id, fence, ord)
-join job j on j.id = w.job_id and j.fence = w.fence and j.holder = $1 and j.fence_open
-join job_class c on c.id = j.class_id
-join decision d on d.job_id = j.id and d.fence = j.fence
-left join job_lock l on l.name = c.lock
-where j.state = 'leased'
+join job j on j.id = w.job_id and j.fence = w.fence and j.holder = $1 and case when j.fence_open then true end
+cross join lateral (select * from job_class where id = j.class_id limit 1) c
+cross join lateral (
+    select id, record from decision where job_id = j.id and fence = j.fence limit 1
+) d
+left join lateral (select * from job_lock where name = c.lock limit 1) l on true
+where j.id = any($2::uuid[])
+    and j.state = 'leased'
     and (c.lock is null or (l.holder_job = j.id and l.holder_fence = j.fence))
 order by w.ord

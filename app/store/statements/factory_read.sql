@@ -16,7 +16,9 @@ from unnest($1::text[]) with ordinality as wanted (id, ord)
 join factory f on f.id = wanted.id
 join factory_pulse p on p.factory_id = f.id
 join factory_seat s on s.factory_id = f.id
-left join account a on a.name = coalesce(f.account, e'\x1f' || f.id)
+left join lateral (
+    select cooldown_until from account where name = coalesce(f.account, e'\x1f' || f.id) limit 1
+) a on true
 cross join lateral (
     select count(*) as seen, count(*) filter (where e.outcome <> 'succeeded') as bad
     from (
@@ -41,4 +43,5 @@ cross join lateral (
         limit $4
     ) r
 ) warm
+where f.id = any($1::text[])
 order by wanted.ord

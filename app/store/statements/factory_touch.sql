@@ -10,10 +10,13 @@ due as materialized (
     select p.factory_id, p.health
     from factory_pulse p
     join beat b on b.id = p.factory_id
-    where (b.seen and p.last_seen_at < now() - make_interval(secs => $6))
-        or b.health <> p.health
-        or b.external_load <> p.external_load
-        or b.warm_repos <> to_jsonb(p.warm_repos)
+    where p.factory_id = any($1::text[])
+        and (
+            (b.seen and p.last_seen_at < now() - make_interval(secs => $6))
+            or b.health <> p.health
+            or b.external_load <> p.external_load
+            or b.warm_repos <> to_jsonb(p.warm_repos)
+        )
     order by p.factory_id
     for no key update of p
 ),

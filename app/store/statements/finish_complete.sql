@@ -2,6 +2,8 @@
 -- Order of row locks: factory_seat, job, job_lock, each by key; a step is forced to finish by
 -- aggregating it. A fence identifies a lease, so that a row changed while this statement waited is
 -- judged anew by it. 'again': its class was made while this statement waited and is not visible.
+-- Rows are named by their keys, and "open under this fence" is one value, so that no plan, however
+-- little there was when it was made, reads an index whole.
 -- It tells who waits ($5 channel, $6 and $7 what stands before a lock's and a factory's name) that a
 -- lock is free, or a seat that was waited for. In autocommit mode ($8) it leaves jobs that others
 -- depend on ('parent').
@@ -15,7 +17,7 @@ with want as materialized (
 seat as materialized (
     select factory_id, awaited
     from factory_seat
-    where factory_id in (select factory_id from want)
+    where factory_id = any($3::text[])
     order by factory_id
     for no key update
 ),
@@ -24,29 +26,36 @@ held as materialized (
     select b.id, b.fence, b.holder, b.seated, b.class_id, b.dependants, w.result
     from want w
     join job b on b.id = w.job_id
-    where b.fence = w.fence
+    where b.id = any($1::uuid[])
+        and case when b.fence_open then b.fence end = w.fence
         and b.holder = w.factory_id
-        and b.fence_open
         and (select n from seat_all) >= 0
     order by b.id
     for no key update of b
 ),
-held_all as materialized (select array_agg(id) as ids from held),
+held_all as materialized (
+    select array_agg(id) as ids, array_agg(class_id) as classes from held
+),
 classed as materialized (
     select h.*, c.id is null as unseen, c.lock
     from held h
-    left join job_class c on c.id = h.class_id
+    left join job_class c
+        on c.id = h.class_id and c.id = any((select classes from held_all)::bigint[])
     where h.id = any((select ids from held_all)::uuid[])
 ),
 lock_now as materialized (
     select l.name, c.id
     from classed c
     join job_lock l on l.name = c.lock
-    where l.holder_job = c.id and l.holder_fence = c.fence
+    where l.name = any((select array_agg(lock) from classed)::text[])
+        and l.holder_job = c.id
+        and l.holder_fence = c.fence
     order by l.name
     for no key update of l
 ),
-lock_all as materialized (select array_agg(id) as ids from lock_now),
+lock_all as materialized (
+    select array_agg(id) as ids, array_agg(name) as names from lock_now
+),
 go as materialized (
     select c.*
     from classed c
@@ -69,7 +78,7 @@ done as (
         finished_at = now(),
         updated_at = now()
     from go g
-    where b.id = g.id and b.fence = g.fence
+    where b.id = g.id and b.id = any($1::uuid[]) and b.fence = g.fence
     returning
         b.id, b.fence, b.holder, b.version, b.dependants, b.repo, b.claimed_at, g.seated, g.lock
 ),
@@ -77,14 +86,14 @@ freed as (
     update job_lock l
     set holder_job = null, holder_fence = null, lapsed = false
     from done d
-    where l.name = d.lock
+    where l.name = d.lock and l.name = any((select names from lock_all)::text[])
 ),
 counted as (
     update factory_seat s
     set used = s.used - n.seats,
         awaited = s.awaited and s.used - n.seats >= s.seat_limit
     from (select holder, count(*) as seats from done where seated group by holder) n
-    where s.factory_id = n.holder
+    where s.factory_id = n.holder and s.factory_id = any($3::text[])
     returning s.factory_id, s.awaited as still_full
 ),
 warmed as (

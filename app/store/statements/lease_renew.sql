@@ -11,9 +11,9 @@ held as materialized (
     select b.id, b.fence, coalesce(w.lease_s, b.lease_s) as lease_s
     from want w
     join job b on b.id = w.job_id
-    where b.fence = w.fence
+    where b.id = any($1::uuid[])
+        and case when b.fence_open then b.fence end = w.fence
         and b.holder = w.factory_id
-        and b.fence_open
         and b.seated
         and b.claimed_at + make_interval(secs => b.timeout_s) > now()
         and (b.cancel_deadline_at is null or b.cancel_deadline_at > now())

@@ -32,7 +32,7 @@ from app.life import Event
 from app.store import classes, dependencies, events, jobs, offers
 from app.store.events import NewEvent
 from app.store.newcomers import NewJob, as_inserted, insert
-from app.store.offers import Offers
+from app.store.offers import Prospects
 from app.store.retrying import Moved, settled_within
 from app.store.session import Connection
 from app.store.wake import wake
@@ -139,17 +139,18 @@ async def _take_in(
     conn: Connection, specs: Sequence[JobSpec], by: Principal, view: View[T]
 ) -> Shown[T]:
     plan = await plan_for(conn, specs)
-    offered = await offers.read(conn)
-    made = await _rows(conn, plan, offered.now)
+    id_of = await class_ids_of(conn, [new.spec.job_class for new in plan.new])
+    prospects = await offers.prospects(conn, set(id_of.values()))
+    made = await _rows(conn, plan, id_of, prospects.now)
     fresh: list[T] = []
 
     def meanwhile() -> None:
-        show(made, offered, view, fresh)
+        show(made, prospects, view, fresh)
         if len(made) == len(plan.slots):
             view.all_new(fresh)
 
     if made:
-        await _store(conn, made, offered.now, by=by, meanwhile=meanwhile)
+        await _store(conn, made, prospects.now, by=by, meanwhile=meanwhile)
     stored = plan.stored
     found = await jobs.by_ids(conn, stored) if stored else {}
     if len(found) < len(stored):
@@ -158,7 +159,7 @@ async def _take_in(
     if made and len(made) == len(plan.slots):
         return Shown(answers=tuple(fresh), any_new=True, all_new=True)
     found.update(
-        (job.id, as_inserted(job, offered.now)) for job in made if job.spec.dedupe_key is not None
+        (job.id, as_inserted(job, prospects.now)) for job in made if job.spec.dedupe_key is not None
     )
     in_order = iter(fresh)
     answers = [
@@ -168,11 +169,12 @@ async def _take_in(
     return Shown(answers=tuple(answers), any_new=bool(made), all_new=False)
 
 
-async def _rows(conn: Connection, plan: Plan, now: datetime) -> list[NewJob]:
-    """Find the class and the place of each job that is new."""
+async def _rows(
+    conn: Connection, plan: Plan, id_of: Mapping[int, ClassId], now: datetime
+) -> list[NewJob]:
+    """Put each job that is new in its class and its place."""
     if not plan.new:
         return []
-    id_of = await class_ids_of(conn, [new.spec.job_class for new in plan.new])
     places = await _places(conn, plan, now)
     return [
         NewJob(
@@ -274,17 +276,17 @@ def _ready_classes(made: Sequence[NewJob]) -> set[ClassId]:
     return {job.class_id for job in made if job.state is JobState.READY}
 
 
-def show(made: Sequence[NewJob], offered: Offers, view: View[T], shown: list[T]) -> None:
+def show(made: Sequence[NewJob], prospects: Prospects, view: View[T], shown: list[T]) -> None:
     """Show the jobs that are made; jobs of a class are warned of alike."""
     said: dict[ClassId, tuple[str, ...]] = {}
-    now = offered.now
+    now, hopeless = prospects.now, prospects.hopeless
     for job in made:
-        if job.state is JobState.CANCELLED:
+        if job.class_id not in hopeless or job.state is JobState.CANCELLED:
             shown.append(view.new(job, now, ()))
             continue
         warnings = said.get(job.class_id)
         if warnings is None:
-            warnings = warnings_for(job.spec.job_class, offered.factories, now)
+            warnings = warnings_for(job.spec.job_class, prospects.factories, now)
             said[job.class_id] = warnings
         shown.append(view.new(job, now, warnings))
 

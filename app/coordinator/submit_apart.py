@@ -39,22 +39,22 @@ async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: Vi
 
 
 async def _take_in(conn: Connection, jobs: Apart, by: Principal, view: View[T]) -> Shown[T]:
-    offered = await offers.read(conn)
     id_of = await class_ids_of(conn, jobs.job_classes)
+    prospects = await offers.prospects(conn, set(id_of.values()))
     made: list[NewJob] = []
     shown: list[T] = []
 
     def steps() -> Iterator[Sequence[NewJob]]:
         for first in range(0, len(jobs.job_classes), STEP):
-            step = _new(jobs, id_of, first, offered.now)
+            step = _new(jobs, id_of, first, prospects.now)
             made.extend(step)
             yield step
 
     def meanwhile() -> None:
-        show(made, offered, view, shown)
+        show(made, prospects, view, shown)
         view.all_new(shown)
 
-    await insert_in_steps(conn, steps(), offered.now, by=by.name, meanwhile=meanwhile)
+    await insert_in_steps(conn, steps(), prospects.now, by=by.name, meanwhile=meanwhile)
     await wake(conn, {job.class_id for job in made if job.state is JobState.READY})
     return Shown(answers=tuple(shown), any_new=True, all_new=True)
 

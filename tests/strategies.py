@@ -39,6 +39,7 @@ ENGINES = ("claude", "codex")
 REQUIRABLE = (*CAPABILITIES, "engine:claude", "engine:codex")
 REPOS = ("shop", "blog", "docs")
 LOCKS = ("merge", "deploy")
+MANY_LOCKS = (*LOCKS, *(f"pr-{number}" for number in range(4)))
 FACTORY_IDS = tuple(FactoryId(name) for name in ("f1", "f2", "f3", "f4"))
 
 
@@ -223,6 +224,20 @@ crowded_queues = st.lists(job_classes, min_size=1, max_size=4).flatmap(
     lambda classes: queues(ready_jobs(st.sampled_from(classes)), max_size=25)
 )
 """Queues of few classes with many jobs each, so that only age, repo and tie-breaks differ."""
+
+kin_queues = st.lists(job_classes, min_size=1, max_size=2).flatmap(
+    lambda shapes: queues(
+        ready_jobs(
+            st.builds(
+                lambda shape, lock: replace(shape, lock=lock),
+                st.sampled_from(shapes),
+                st.sampled_from(MANY_LOCKS),
+            )
+        ),
+        max_size=25,
+    )
+)
+"""Queues of classes that differ in their lock alone, so that many are kin; locks cross kin, too."""
 
 
 open_factories = st.builds(

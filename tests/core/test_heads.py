@@ -151,6 +151,16 @@ def test_warm_repos_that_are_passed_over_hold_nothing_better(
     assert outcome(served.picks) == outcome(match(crowd, queue, ctx, weights))
 
 
+@given(some.kin_queues, some.crowds(min_size=1), some.contexts, some.weights, st.integers(1, 2))
+def test_of_classes_that_differ_in_their_lock_few_heads_are_enough(
+    queue: list[Job], crowd: list[Seeker], ctx: Context, weights: Weights, first: int
+) -> None:
+    expected = outcome(match(crowd, queue, ctx, weights))
+
+    assert outcome(serve(Store(queue, ctx), crowd, ctx, weights, first).picks) == expected
+    assert outcome(serve_lazily(Store(queue, ctx), crowd, ctx, weights).picks) == expected
+
+
 @given(some.crowded_queues, some.alike_crowds(), some.weights)
 def test_warm_repos_that_are_passed_over_hold_nothing_better_for_factories_that_are_alike(
     queue: list[Job], crowd: list[Seeker], weights: Weights

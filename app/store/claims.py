@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -68,9 +68,8 @@ class Lost:
     outcome: CommitOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseId:
-    """One lease of one job."""
+class LeaseId(NamedTuple):
+    """One lease of one job; a tuple, because each report makes and looks up several."""
 
     job_id: JobId
     fence: int

@@ -35,6 +35,7 @@ from datetime import datetime
 from typing import Final
 
 from app.fleet import JobSpec, Json, JsonObject
+from app.instants import taken
 from app.tick_jobs import (
     End,
     Ending,
@@ -214,7 +215,7 @@ def _addressed(workflow: Workflow, at: datetime) -> Workflow:
 def _after_merge(workflow: Workflow, asked: Json, at: datetime) -> Workflow | Malformed:
     brought = _time_of(asked)
     if asked is not None and brought is None:
-        return Malformed(why=f"uat_test_at is not a time with its zone: {asked!r}")
+        return Malformed(why=f"uat_test_at is not a usable time with its zone: {asked!r}")
     if not workflow.has_uat:
         return _closed(workflow, at)
     when = workflow.uat_test_at or brought or at
@@ -226,7 +227,7 @@ def _time_of(value: Json) -> datetime | None:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return found if found is not None and found.tzinfo is not None else None
+    return None if found is None else taken(found)
 
 
 def _job(workflow: Workflow, kind: JobKind, place: Place) -> JobSpec:

@@ -1,7 +1,7 @@
 """What may be done in a repo, and its runs, as people read it; and why it did what it did."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -178,4 +178,4 @@ def _time_and_id(key: Json) -> tuple[datetime, UUID]:
     if not isinstance(key, list):
         raise TypeError
     at, id_ = key
-    return (datetime.fromisoformat(str(at)), UUID(str(id_)))
+    return (datetime.fromisoformat(str(at)).astimezone(UTC), UUID(str(id_)))

@@ -11,6 +11,7 @@ from typing import Final
 
 from app.fleet import Json, JsonObject
 from app.forge.port import IssueFacts, PullFacts
+from app.instants import taken
 from app.pull import PullNews, PullState, Verdict
 from app.workflow import Review
 
@@ -171,7 +172,11 @@ def time(value: Json) -> datetime | None:
     except ValueError as error:
         message = "a time was expected"
         raise Unreadable(message) from error
-    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+    instant = taken(read if read.tzinfo is not None else read.replace(tzinfo=UTC))
+    if instant is None:
+        message = "a time of our days was expected"
+        raise Unreadable(message)
+    return instant
 
 
 def login(user: Json) -> str | None:

@@ -17,6 +17,7 @@ from app.wire.values import (
     Flag,
     Integer,
     LeaseSeconds,
+    Moment,
     PersonalId,
     Reply,
     Request,
@@ -79,7 +80,7 @@ class LeaseGrant(Reply):
         description="Names this lease among all of the job; every report must carry it.",
         examples=[3],
     )
-    expires_at: Timestamp = Field(
+    expires_at: Moment = Field(
         description="When it ends unless renewed.", examples=["2026-03-01T09:31:00Z"]
     )
     next_heartbeat_s: int = Field(

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from app.fleet import Outcome
 from app.wire.job_fields import ID_EXAMPLE
-from app.wire.values import Reply, Timestamp
+from app.wire.values import Moment, Reply
 
 
 class DifferenceReply(Reply):
@@ -30,7 +30,7 @@ class DecisionReply(Reply):
     """What a claim was decided on (``GET /explain/decisions/{id}``)."""
 
     id: UUID = Field(description="The decision.", examples=[ID_EXAMPLE])
-    at: Timestamp = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
+    at: Moment = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
     factory_id: str = Field(description="Who got it.", examples=["f1"])
     job_id: UUID = Field(description="What it got.", examples=[ID_EXAMPLE])
     fence: int = Field(description="Under which fence.", examples=[3])
@@ -57,7 +57,7 @@ class DecisionSummary(Reply):
     """A decision in a list."""
 
     id: UUID = Field(description="The decision.", examples=[ID_EXAMPLE])
-    at: Timestamp = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
+    at: Moment = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
     factory_id: str = Field(description="Who got it.", examples=["f1"])
     job_id: UUID = Field(description="What it got.", examples=[ID_EXAMPLE])
     fence: int = Field(description="Under which fence.", examples=[3])
@@ -85,7 +85,7 @@ class DecisionPage(Reply):
 class ReceiptEventReply(Reply):
     """Something that happened under a fence."""
 
-    at: Timestamp = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
+    at: Moment = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
     event: str = Field(description="What.", examples=["complete"])
     outcome: Outcome | None = Field(
         description="How it ended the lease, if it did.", examples=["succeeded"]
@@ -98,7 +98,7 @@ class ReceiptReply(Reply):
 
     fence: int = Field(description="Its fence.", examples=[3])
     factory_id: str = Field(description="Who had it.", examples=["f1"])
-    claimed_at: Timestamp = Field(description="Since when.", examples=["2026-03-01T09:30:00Z"])
+    claimed_at: Moment = Field(description="Since when.", examples=["2026-03-01T09:30:00Z"])
     decision_id: UUID = Field(description="The decision that gave it.", examples=[ID_EXAMPLE])
     total: int = Field(description="With which score.", examples=[580])
     open: bool = Field(description="Whether this fence may still write.", examples=[False])

@@ -7,7 +7,7 @@ from pydantic import Field
 from app.eligibility import ClearsWhen, Reason
 from app.fleet import CostClass, Health, JobState, Priority
 from app.wire.job_fields import ID_EXAMPLE
-from app.wire.values import Reply, StandingReply, Timestamp
+from app.wire.values import Moment, Reply, StandingReply
 
 _TERMS_EXAMPLE = {
     "capability_fit": 200,
@@ -46,7 +46,7 @@ class LockHolderReply(Reply):
 
     job_id: UUID = Field(description="The job that holds it.", examples=[ID_EXAMPLE])
     factory_id: str | None = Field(description="The factory that runs that job.", examples=["f2"])
-    expires_at: Timestamp | None = Field(
+    expires_at: Moment | None = Field(
         description="When that lease ends unless it is renewed.", examples=["2026-03-01T09:31:00Z"]
     )
 
@@ -62,7 +62,7 @@ class ReasonReply(Reply):
         examples=[True],
     )
     message: str = Field(description="It in words.", examples=["the factory lacks docker"])
-    clears_at: Timestamp | None = Field(
+    clears_at: Moment | None = Field(
         description="When it clears by itself, if that is known.", examples=[None]
     )
     clears_when: ClearsWhen = Field(
@@ -99,17 +99,17 @@ class FactoryFacts(Reply):
     health: Health = Field(description="The worse of reported and derived.", examples=["ok"])
     drain: StandingReply | None = Field(description="The drain it is under.", examples=[None])
     pause: StandingReply | None = Field(description="The pause it is under.", examples=[None])
-    quarantined_until: Timestamp | None = Field(
+    quarantined_until: Moment | None = Field(
         description="Until when it is in quarantine, after failing fast.", examples=[None]
     )
     account: str | None = Field(description="Its provider account.", examples=["team-a"])
-    cooldown_until: Timestamp | None = Field(
+    cooldown_until: Moment | None = Field(
         description="Until when that account's usage limit holds.", examples=[None]
     )
-    last_seen_at: Timestamp | None = Field(
+    last_seen_at: Moment | None = Field(
         description="Its last sign of life.", examples=["2026-03-01T09:30:00Z"]
     )
-    last_served_at: Timestamp | None = Field(
+    last_served_at: Moment | None = Field(
         description="When it last got a job; of equal factories, the longest ago comes first.",
         examples=["2026-03-01T09:10:00Z"],
     )
@@ -135,7 +135,7 @@ class RankedJob(Reply):
         examples=[20],
     )
     priority: Priority = Field(description="Its priority, which breaks ties.", examples=["high"])
-    created_at: Timestamp = Field(
+    created_at: Moment = Field(
         description="When it was submitted.", examples=["2026-03-01T09:00:00Z"]
     )
     repo: str | None = Field(description="The repository it works on.", examples=["acme/web"])
@@ -165,7 +165,7 @@ class FactoryExplanationReply(Reply):
     """What a factory's next claim would get (``GET /explain?factory_id=``)."""
 
     factory: FactoryFacts = Field(description="The factory as the decision would see it.")
-    now: Timestamp = Field(
+    now: Moment = Field(
         description="The time of this answer, by the database's clock.",
         examples=["2026-03-01T09:30:00Z"],
     )

@@ -8,7 +8,7 @@ from app.changes import ChangeKind
 from app.fleet import JobState
 from app.wire.explain import RankedJob, ReasonReply, ScoreDetail
 from app.wire.job_fields import ID_EXAMPLE
-from app.wire.values import Reply, Timestamp
+from app.wire.values import Moment, Reply
 
 
 class VerdictReply(Reply):
@@ -87,14 +87,14 @@ class FlipReply(Reply):
 class WaitReply(Reply):
     """When waiting alone makes the factory take the job next, the queue staying as it is."""
 
-    at: Timestamp = Field(
+    at: Moment = Field(
         description="The exact time from which it would.", examples=["2026-03-01T15:00:00Z"]
     )
-    until: Timestamp | None = Field(
+    until: Moment | None = Field(
         description="When it would lose its turn again, as others reach their next level of age.",
         examples=[None],
     )
-    for_good_at: Timestamp | None = Field(
+    for_good_at: Moment | None = Field(
         description="From when it would not lose it again; null if that never is.",
         examples=["2026-03-02T09:00:00Z"],
     )
@@ -128,11 +128,11 @@ class TenureReply(Reply):
 
     factory_id: str = Field(description="The factory that has it.", examples=["f1"])
     fence: int = Field(description="Under which fence.", examples=[3])
-    since: Timestamp = Field(description="When it was claimed.", examples=["2026-03-01T09:10:00Z"])
-    expires_at: Timestamp = Field(
+    since: Moment = Field(description="When it was claimed.", examples=["2026-03-01T09:10:00Z"])
+    expires_at: Moment = Field(
         description="When the lease ends unless it is renewed.", examples=["2026-03-01T09:31:00Z"]
     )
-    times_out_at: Timestamp = Field(
+    times_out_at: Moment = Field(
         description="When its time to run is over, however often it is renewed.",
         examples=["2026-03-01T13:10:00Z"],
     )
@@ -162,7 +162,7 @@ class JobExplanationReply(Reply):
         examples=[None],
     )
     version: int = Field(description="Its version.", examples=[7])
-    now: Timestamp = Field(
+    now: Moment = Field(
         description="The time of this answer, by the database's clock.",
         examples=["2026-03-01T09:30:00Z"],
     )

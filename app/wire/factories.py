@@ -12,6 +12,7 @@ from app.wire.values import (
     Fence,
     Integer,
     Labels,
+    Moment,
     Names,
     Reply,
     Request,
@@ -122,21 +123,21 @@ class FactoryReply(Reply):
     pause: StandingReply | None = Field(
         description="The pause it is under: it gets nothing new.", examples=[None]
     )
-    quarantined_until: Timestamp | None = Field(
+    quarantined_until: Moment | None = Field(
         description="Until when it gets nothing, because its last jobs failed at once.",
         examples=[None],
     )
-    cooldown_until: Timestamp | None = Field(
+    cooldown_until: Moment | None = Field(
         description="Until when the usage limit of its account holds.", examples=[None]
     )
     stale: bool = Field(description="Whether it missed three heartbeats.", examples=[False])
-    last_seen_at: Timestamp = Field(
+    last_seen_at: Moment = Field(
         description="Its last sign of life.", examples=["2026-03-01T09:30:00Z"]
     )
-    last_served_at: Timestamp | None = Field(
+    last_served_at: Moment | None = Field(
         description="When it last got a job.", examples=["2026-03-01T09:29:00Z"]
     )
-    registered_at: Timestamp = Field(
+    registered_at: Moment = Field(
         description="When it first registered.", examples=["2026-02-01T08:00:00Z"]
     )
 
@@ -193,7 +194,7 @@ class LeaseReply(Reply):
         "somebody wants it stopped: wind up, then release or fail it.",
         examples=["renewed"],
     )
-    expires_at: Timestamp | None = Field(
+    expires_at: Moment | None = Field(
         default=None,
         description="When it ends unless renewed again; null if it is lost.",
         examples=["2026-03-01T09:31:00Z"],

@@ -11,6 +11,7 @@ from app.wire.values import (
     TIMEOUT_MAX_S,
     Integer,
     Labels,
+    Moment,
     Name,
     Reply,
     Request,
@@ -138,7 +139,7 @@ class JobReply(Reply):
     if_parent_fails: IfParentFails = Field(
         description="What happens when one of them ends dead or cancelled.", examples=["cancel"]
     )
-    run_after: Timestamp | None = Field(
+    run_after: Moment | None = Field(
         description="Not before this time.", examples=["2026-03-01T22:00:00Z"]
     )
     timeout_s: int = Field(description="The limit of one attempt.", examples=[14400])
@@ -161,10 +162,10 @@ class JobReply(Reply):
     fence_open: bool = Field(
         description="Whether the holder of that fence may still report on it.", examples=[True]
     )
-    claimed_at: Timestamp | None = Field(
+    claimed_at: Moment | None = Field(
         description="When it was last claimed.", examples=["2026-03-01T09:30:00Z"]
     )
-    lease_expires_at: Timestamp | None = Field(
+    lease_expires_at: Moment | None = Field(
         description="When its present lease ends unless it is renewed.",
         examples=["2026-03-01T09:31:00Z"],
     )
@@ -178,12 +179,12 @@ class JobReply(Reply):
     error: str | None = Field(
         description="What went wrong last.", examples=["tests failed: 3 of 120"]
     )
-    created_at: Timestamp = Field(
+    created_at: Moment = Field(
         description="When it was submitted.", examples=["2026-03-01T09:00:00Z"]
     )
-    updated_at: Timestamp = Field(
+    updated_at: Moment = Field(
         description="When it last changed.", examples=["2026-03-01T09:30:00Z"]
     )
-    finished_at: Timestamp | None = Field(
+    finished_at: Moment | None = Field(
         description="When it ended, for good or ill.", examples=["2026-03-01T09:45:00Z"]
     )

@@ -18,6 +18,7 @@ from app.wire.values import (
     BATCH_MAX,
     DEPENDS_MAX,
     Labels,
+    Moment,
     Name,
     Omissible,
     Reply,
@@ -202,7 +203,7 @@ class JobPage(Reply):
 class JobEventReply(Reply):
     """Something that happened to a job."""
 
-    at: Timestamp = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
+    at: Moment = Field(description="When.", examples=["2026-03-01T09:30:00Z"])
     event: str = Field(description="What.", examples=["claimed"])
     factory_id: str | None = Field(
         default=None, description="The factory concerned.", examples=["f1"]

@@ -9,12 +9,12 @@ from app.fleet import CostClass, Priority
 from app.wire.job_fields import ID_EXAMPLE, Attempts, TimeoutSeconds
 from app.wire.values import (
     TEXT_MAX,
+    Moment,
     Name,
     Omissible,
     Reply,
     Request,
     StandingReply,
-    Timestamp,
     Word,
     Words,
     never_null,
@@ -126,10 +126,10 @@ class ProjectReply(Reply):
     paused: StandingReply | None = Field(
         description="The pause it is under: nothing of it is started.", examples=[None]
     )
-    created_at: Timestamp = Field(
+    created_at: Moment = Field(
         description="When it was created.", examples=["2026-03-01T09:00:00Z"]
     )
-    updated_at: Timestamp = Field(
+    updated_at: Moment = Field(
         description="When it last changed.", examples=["2026-03-01T09:30:00Z"]
     )
 

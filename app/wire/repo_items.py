@@ -9,6 +9,7 @@ from app.repo import CandidateStatus, IssueStatus, PullStatus, RunStatus
 from app.wire.job_fields import ID_EXAMPLE
 from app.wire.values import (
     Integer,
+    Moment,
     Omissible,
     Reply,
     Request,
@@ -65,7 +66,7 @@ class CandidateReply(Reply):
     score: float = Field(description=_SCORE, examples=[3.5])
     status: CandidateStatus = Field(description="Where it is.", examples=["queued"])
     failures: int = Field(description="Spawns of it that failed.", examples=[0])
-    created_at: Timestamp = Field(
+    created_at: Moment = Field(
         description="When it was brought.", examples=["2026-03-01T09:00:00Z"]
     )
 
@@ -173,7 +174,7 @@ class IssueReply(Reply):
     solutions_done: int = Field(description="How many it has.", examples=[0])
     status: IssueStatus = Field(description="How far it is solved.", examples=["open"])
     failures: int = Field(description="Failures in a row.", examples=[0])
-    next_try_at: Timestamp | None = Field(
+    next_try_at: Moment | None = Field(
         description="When it is tried again after a failure.", examples=[None]
     )
 
@@ -198,8 +199,8 @@ class RunReply(Reply):
         description="The candidate that it carries.", examples=[ID_EXAMPLE]
     )
     issue_number: int | None = Field(description="The issue that it is to solve.", examples=[7])
-    started_at: Timestamp = Field(description="When it began.", examples=["2026-03-01T09:30:00Z"])
-    finished_at: Timestamp | None = Field(
+    started_at: Moment = Field(description="When it began.", examples=["2026-03-01T09:30:00Z"])
+    finished_at: Moment | None = Field(
         description="When it ended.", examples=["2026-03-01T09:45:00Z"]
     )
 

@@ -11,13 +11,13 @@ from app.wire.values import (
     OWNER_AND_NAME,
     Flag,
     Integer,
+    Moment,
     Name,
     Omissible,
     Reply,
     Request,
     StandingReply,
     Text,
-    Timestamp,
     Words,
     never_null,
 )
@@ -143,7 +143,7 @@ class RepoReply(Reply):
     daily_run_cap: int = Field(description=_CAP, examples=[10])
     cooldown_s: int = Field(description=_COOLDOWN, examples=[600])
     timezone: str = Field(description=_ZONE, examples=["UTC"])
-    last_run_at: Timestamp | None = Field(
+    last_run_at: Moment | None = Field(
         description="When its last run started.", examples=["2026-03-01T09:30:00Z"]
     )
     paused: StandingReply | None = Field(
@@ -152,10 +152,8 @@ class RepoReply(Reply):
     required_capabilities: list[str] = Field(description=_REQUIRED, examples=[["docker"]])
     job_defaults: JobDefaultsReply = Field(description=_DEFAULTS)
     github: str | None = Field(description=_GITHUB, examples=["acme/shop"])
-    created_at: Timestamp = Field(
-        description="When it was made.", examples=["2026-03-01T09:00:00Z"]
-    )
-    updated_at: Timestamp = Field(
+    created_at: Moment = Field(description="When it was made.", examples=["2026-03-01T09:00:00Z"])
+    updated_at: Moment = Field(
         description="When it last changed.", examples=["2026-03-01T09:30:00Z"]
     )
 

@@ -5,7 +5,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from app.wire.repos import RepoTick
-from app.wire.values import Reply, Timestamp
+from app.wire.values import Moment, Reply
 from app.wire.workflow_ticks import WorkflowTick
 
 
@@ -59,7 +59,7 @@ class StoredTick(Reply):
         description="The window that it was served for, if it was called with one.",
         examples=["2026-03-01T09:30"],
     )
-    at: Timestamp = Field(description="When it ended.", examples=["2026-03-01T09:30:02Z"])
+    at: Moment = Field(description="When it ended.", examples=["2026-03-01T09:30:02Z"])
     report: dict[str, JsonValue] = Field(
         description="Its report, as the call was answered.", examples=[{"skipped": None}]
     )

@@ -5,7 +5,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.fleet import Role
-from app.wire.values import PersonalId, Reply, Request, Timestamp, Word
+from app.wire.values import Moment, PersonalId, Reply, Request, Timestamp, Word
 
 _ID_EXAMPLE = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
 
@@ -41,13 +41,11 @@ class TokenReply(Reply):
         default=None, description="The factory it is bound to.", examples=["f1"]
     )
     name: str = Field(description="What `by` shows.", examples=["ci"])
-    created_at: Timestamp = Field(
-        description="When it was made.", examples=["2026-03-01T09:00:00Z"]
-    )
-    expires_at: Timestamp | None = Field(
+    created_at: Moment = Field(description="When it was made.", examples=["2026-03-01T09:00:00Z"])
+    expires_at: Moment | None = Field(
         default=None, description="When it stops working.", examples=["2027-01-01T00:00:00Z"]
     )
-    revoked_at: Timestamp | None = Field(
+    revoked_at: Moment | None = Field(
         default=None, description="When it was revoked, if it was.", examples=[None]
     )
 

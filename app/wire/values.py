@@ -20,6 +20,7 @@ from pydantic import (
     StringConstraints,
 )
 
+from app.instants import YEARS, taken
 from app.life import LEASE_S_MAX, LEASE_S_MIN, RETRY_AFTER_S_MAX
 
 TEXT_MAX = 4096
@@ -43,7 +44,6 @@ INTEGER_MAX = 2**63 - 1
 PAGE_MAX = 500
 PAGE_DEFAULT = 100
 
-_YEARS = range(1970, 9999)
 _DATE_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 _NO_CONTROL = r"^[^\x00-\x1f\x7f]+$"
 _ID = r"^[^/\x00-\x20\x7f]([^/\x00-\x1f\x7f]*[^/\x00-\x20\x7f])?$"
@@ -85,11 +85,12 @@ def _time_as_text(value: object) -> object:
     raise ValueError(message)
 
 
-def _sane_year(value: datetime) -> datetime:
-    if value.year not in _YEARS:
-        message = "must lie between the years 1970 and 9998"
+def _as_taken(value: datetime) -> datetime:
+    instant = taken(value)
+    if instant is None:
+        message = f"must lie between the years {YEARS[0]} and {YEARS[-1]}, in UTC"
         raise ValueError(message)
-    return value
+    return instant
 
 
 def _not_null(value: object) -> object:
@@ -102,8 +103,11 @@ def _not_null(value: object) -> object:
 Integer: TypeAlias = Annotated[int, Strict()]
 Flag: TypeAlias = Annotated[bool, Strict()]
 Timestamp: TypeAlias = Annotated[
-    AwareDatetime, BeforeValidator(_time_as_text), AfterValidator(_sane_year)
+    AwareDatetime, BeforeValidator(_time_as_text), AfterValidator(_as_taken)
 ]
+"""A time that a caller names, in UTC once it is taken."""
+Moment: TypeAlias = AwareDatetime
+"""A time that is told: whatever is stored is shown."""
 Word: TypeAlias = Annotated[
     str, StringConstraints(min_length=1, max_length=WORD_MAX, pattern=_NO_CONTROL)
 ]
@@ -162,7 +166,7 @@ class StandingReply(Reply):
 
     reason: str = Field(description="Why.", examples=["disk is being replaced"])
     by: str = Field(description="The name of the token that ordered it.", examples=["ops"])
-    until: Timestamp | None = Field(
+    until: Moment | None = Field(
         default=None,
         description="When it ends by itself, or null if somebody has to lift it.",
         examples=["2026-03-01T18:00:00Z"],

@@ -10,6 +10,7 @@ from app.wire.factories import Load, Seats
 from app.wire.job_fields import ID_EXAMPLE
 from app.wire.values import (
     Integer,
+    Moment,
     Name,
     Names,
     PersonalId,
@@ -128,7 +129,7 @@ class DecisionFlipReply(Reply):
     """A recorded decision that would have come out otherwise, among the jobs it recorded."""
 
     decision_id: UUID = Field(description="The decision.", examples=[ID_EXAMPLE])
-    at: Timestamp = Field(description="When it was.", examples=["2026-03-01T09:30:00Z"])
+    at: Moment = Field(description="When it was.", examples=["2026-03-01T09:30:00Z"])
     factory_id: str = Field(description="Whose claim it was.", examples=["f1"])
     job_id: UUID = Field(description="What it got.", examples=[ID_EXAMPLE])
     instead: UUID | None = Field(description="What it would have got.", examples=[ID_EXAMPLE])

@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import Field
 
 from app.wire.job_fields import ID_EXAMPLE
-from app.wire.values import Reply, Timestamp
+from app.wire.values import Moment, Reply
 from app.wire.workflows import WorkflowReply
 from app.workflow import Reason, Status
 
@@ -110,8 +110,8 @@ class WorkflowExplanation(Reply):
 class WorkflowsExplanation(Reply):
     """Why each workflow that is not finished did, or did not, start (``/explain/workflows``)."""
 
-    now: Timestamp = Field(description="As of when.", examples=["2026-03-01T09:30:00Z"])
-    last_tick_at: Timestamp | None = Field(
+    now: Moment = Field(description="As of when.", examples=["2026-03-01T09:30:00Z"])
+    last_tick_at: Moment | None = Field(
         description="When the last tick was that was not skipped.",
         examples=["2026-03-01T09:27:00Z"],
     )

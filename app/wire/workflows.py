@@ -10,6 +10,7 @@ from app.wire.values import (
     LIST_MAX,
     Flag,
     Integer,
+    Moment,
     Name,
     Omissible,
     Reply,
@@ -177,7 +178,7 @@ class WorkflowReply(Reply):
     )
     pr_url: str | None = Field(description="Its pull request.", examples=[PR_EXAMPLE])
     review: Review = Field(description="The newest verdict.", examples=["pending"])
-    review_at: Timestamp | None = Field(
+    review_at: Moment | None = Field(
         description="Since when that stands.", examples=["2026-03-01T12:00:00Z"]
     )
     review_comments: list[str] = Field(description="What has to change.", examples=[[]])
@@ -185,8 +186,8 @@ class WorkflowReply(Reply):
         description="Whether something follows its merge.", examples=[True]
     )
     has_uat: bool = Field(description="Whether it is tested after the merge.", examples=[True])
-    uat_test_at: Timestamp | None = Field(description="When that is due.", examples=[_AT])
-    merged_at: Timestamp | None = Field(
+    uat_test_at: Moment | None = Field(description="When that is due.", examples=[_AT])
+    merged_at: Moment | None = Field(
         description="When it was merged, once that is known.", examples=["2026-03-01T15:00:00Z"]
     )
     stage_attempt: int = Field(description="How many jobs it has had; only grows.", examples=[2])
@@ -204,13 +205,13 @@ class WorkflowReply(Reply):
         description="The clone that it was last started on.", examples=["/src/shop"]
     )
     job_id: UUID | None = Field(description="Its newest job.", examples=[ID_EXAMPLE])
-    finished_at: Timestamp | None = Field(
+    finished_at: Moment | None = Field(
         description="When it ended; null while something leads on.", examples=[None]
     )
-    created_at: Timestamp = Field(
+    created_at: Moment = Field(
         description="When it was created.", examples=["2026-03-01T09:00:00Z"]
     )
-    updated_at: Timestamp = Field(
+    updated_at: Moment = Field(
         description="When it last changed.", examples=["2026-03-01T09:30:00Z"]
     )
 

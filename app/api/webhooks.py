@@ -47,7 +47,7 @@ async def github_delivers(request: Request, tools: Tools) -> Response:
     A delivery that was taken before changes nothing; an event that says nothing to us is ignored.
     """
     secret = tools.webhook_secret
-    if secret is None:
+    if not secret:
         detail = "Webhooks are off: FLEET_GITHUB_WEBHOOK_SECRET is not set."
         raise Forbidden(detail)
     body = await request.body()

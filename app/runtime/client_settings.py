@@ -5,10 +5,10 @@ They are read from the environment like those of :mod:`app.runtime.settings`.
 
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.runtime.settings import PostgresUrl, default_data_dir
+from app.runtime.settings import PostgresUrl, Secret, default_data_dir
 
 
 class ClientSettings(BaseSettings):
@@ -22,7 +22,7 @@ class ClientSettings(BaseSettings):
         default=None,
         description="the coordinator to talk to; the one in fleet.json if not given",
     )
-    token: SecretStr | None = Field(
+    token: Secret = Field(
         default=None, description="the token to show; the right one of fleet.json if not given"
     )
     data_dir: Path = Field(

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -30,6 +30,15 @@ def _postgres_url(url: str) -> str:
 
 
 PostgresUrl: TypeAlias = Annotated[str, AfterValidator(_postgres_url)]
+
+
+def _set(secret: object) -> object:
+    text = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
+    return None if isinstance(text, str) and not text.strip() else secret
+
+
+Secret: TypeAlias = Annotated[SecretStr | None, BeforeValidator(_set)]
+"""A secret, or None; an empty one, which everybody knows, is none."""
 
 
 def default_data_dir() -> Path:
@@ -106,11 +115,11 @@ class Settings(BaseSettings):
         description="how long is kept what is finished: jobs with their events and decisions (but "
         "not the dead letter), runs of repos, reports of ticks",
     )
-    github_webhook_secret: SecretStr | None = Field(
+    github_webhook_secret: Secret = Field(
         default=None,
         description="secret that signs GitHub's webhooks; without it they are refused",
     )
-    github_token: SecretStr | None = Field(
+    github_token: Secret = Field(
         default=None,
         description="token to read GitHub with; without it or an app nothing is read there",
     )
@@ -129,7 +138,7 @@ class Settings(BaseSettings):
     github_app_id: str | None = Field(
         default=None, description="id of the GitHub App to read with, instead of a token"
     )
-    github_app_private_key: SecretStr | None = Field(
+    github_app_private_key: Secret = Field(
         default=None, description="private key of that app, in PEM"
     )
     github_app_installation_id: str | None = Field(

@@ -87,9 +87,12 @@ async def test_who_does_not_sign_is_refused(fleet: Fleet) -> None:
     )
 
 
-async def test_without_a_secret_nobody_is_let_in(database_url: str) -> None:
-    async with fleet_in_process(database_url) as closed:
+@pytest.mark.parametrize("unset", [None, "", " "])
+async def test_without_a_secret_nobody_is_let_in(database_url: str, unset: str | None) -> None:
+    async with fleet_in_process(database_url, github_webhook_secret=unset) as closed:
         problem_of(await deliver(closed, "ping", {}), 403, "forbidden")
+        guessed = await deliver(closed, "ping", {}, secret=unset or "")
+        problem_of(guessed, 403, "forbidden")
 
 
 async def test_every_real_payload_is_read(fleet: Fleet, examples: dict[str, list[Any]]) -> None:

@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import BaseSettings
 
+from app.runtime.client_settings import ClientSettings
 from app.runtime.settings import Settings, default_data_dir, environment_variable
 
 
@@ -48,6 +50,32 @@ def test_a_wrong_url_is_refused_without_repeating_its_password(
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError):
         Settings().port = 1  # type: ignore[misc]  # what this test is about
+
+
+SECRETS = [
+    (settings, name)
+    for settings in (Settings, ClientSettings)
+    for name, field in settings.model_fields.items()
+    if "SecretStr" in str(field.annotation)
+]
+
+
+@pytest.mark.parametrize(("settings", "name"), SECRETS)
+@pytest.mark.parametrize("nothing", ["", " ", "\n"])
+def test_an_empty_secret_is_none(
+    monkeypatch: pytest.MonkeyPatch, settings: type[BaseSettings], name: str, nothing: str
+) -> None:
+    monkeypatch.setenv(environment_variable(name), nothing)
+    assert getattr(settings(), name) is None
+    assert getattr(settings.model_validate({name: SecretStr(nothing)}), name) is None
+
+
+def test_a_secret_is_kept_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {name for _, name in SECRETS} >= {"github_webhook_secret", "github_token", "token"}
+    monkeypatch.setenv("FLEET_GITHUB_TOKEN", " hush ")
+    kept = Settings().github_token
+    assert kept is not None
+    assert (kept.get_secret_value(), "hush" in repr(kept)) == (" hush ", False)
 
 
 def test_the_data_folder_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

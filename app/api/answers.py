@@ -126,8 +126,8 @@ IdempotencyHeader: TypeAlias = Annotated[
     Header(
         alias="Idempotency-Key",
         description="Repeating a call under the same key gives its first answer again, for 24 "
-        "hours; with another body it is refused. Up to 255 printable ASCII characters, as a "
-        "quoted string or bare.",
+        "hours; with another body, or sent to another place, it is refused. Up to 255 printable "
+        "ASCII characters, as a quoted string or bare.",
         examples=['"8e03978e-40d5-43e8-bc93-6894a57f9324"'],
     ),
 ]
@@ -138,7 +138,9 @@ async def _key(request: Request, header: IdempotencyHeader = None) -> Key | None
         return None
     route = getattr(request.scope.get("route"), "path", "")
     body: Json = await request.json()
-    canonical = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    # The same body sent to another repo is another request, which the route does not show.
+    said = {"to": request.path_params, "body": body} if request.path_params else body
+    canonical = orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
     return Key(
         scope=f"{principal(request).token_id} {request.method} {route}",
         key=read_key(header),

@@ -6,7 +6,7 @@ together one acts, and the others wait at the key's row for its end. That wait i
 connection's statement timeout and is then answered as our overload, never as a second act.
 
 Keys belong to a scope (who called what), live for 24 hours, and belong to one request: the same key
-with another body is refused.
+with another body, or for another place, is refused.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

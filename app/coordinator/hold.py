@@ -7,6 +7,7 @@ from datetime import datetime
 
 from app import lease
 from app.coordinator.moving import move, reading_of, record_of
+from app.coordinator.standing_until import ahead
 from app.errors import ImpossibleTransition
 from app.fleet import JobId, JobRecord, JsonObject, Principal, Standing
 from app.life import Change, Decision
@@ -22,6 +23,7 @@ async def hold(
 
     Raises:
         NotFound: there is no such job.
+        Invalid: ``until`` is past.
         ImpossibleTransition: it is leased, or finished.
         LostRace: others kept changing it.
     """
@@ -32,7 +34,8 @@ async def hold(
 
     async def once(conn: Connection) -> JobRecord:
         reading = await reading_of(conn, job_id)
-        change = _change(lease.hold(reading.life, standing), reading, "held")
+        begun = ahead(standing, reading.now)
+        change = _change(lease.hold(reading.life, begun), reading, "held")
         await move(conn, reading, change, by=by, detail=detail)
         return await record_of(conn, job_id)
 

@@ -15,6 +15,7 @@ from app.coordinator.edit import UNSET, Unset
 from app.coordinator.moving import reading_of
 from app.coordinator.paging import Page, page_of, place
 from app.coordinator.repo_book import RepoBook, no_such_repo, open_book, write_book
+from app.coordinator.standing_until import ahead
 from app.errors import Invalid, NotFound, VersionMismatch
 from app.fleet import JobId, Json, Principal, Standing
 from app.repo import ExploreLevel, PullStatus, Repo, RepoId
@@ -133,10 +134,7 @@ async def pause_repo(
     standing = Standing(reason=reason, by=by.name, until=until)
 
     def pause(book: RepoBook) -> None:
-        if not standing.in_force(book.now):
-            detail = "It must end in the future."
-            raise Invalid(detail, errors=[{"field": "until", "message": detail}])
-        book.repo = replace(book.repo, paused=standing)
+        book.repo = replace(book.repo, paused=ahead(standing, book.now))
 
     return await _change(db, repo_id, pause)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from app.coordinator.enlist import not_registered, record_of
-from app.errors import Invalid
+from app.coordinator.standing_until import ahead
 from app.fleet import FactoryId, FactoryRecord, Principal, Standing
 from app.store import enlisting
 from app.store.enlisting import FactorySettings
@@ -61,11 +61,11 @@ async def resume(db: Database, factory_id: FactoryId, *, by: Principal) -> Facto
 
 
 def _drained(before: FactorySettings, standing: Standing) -> FactorySettings:
-    return replace(before, drain=_ahead(standing, before))
+    return replace(before, drain=ahead(standing, before.now))
 
 
 def _paused(before: FactorySettings, standing: Standing) -> FactorySettings:
-    return replace(before, pause=_ahead(standing, before))
+    return replace(before, pause=ahead(standing, before.now))
 
 
 def _resumed(before: FactorySettings) -> FactorySettings:
@@ -75,13 +75,6 @@ def _resumed(before: FactorySettings) -> FactorySettings:
     return replace(
         free, quarantined_until=None, quarantine_strikes=0, quarantine_lifted_at=before.now
     )
-
-
-def _ahead(standing: Standing, before: FactorySettings) -> Standing:
-    if standing.in_force(before.now):
-        return standing
-    detail = "It must end in the future."
-    raise Invalid(detail, errors=[{"field": "until", "message": detail}])
 
 
 async def _change(

@@ -123,10 +123,13 @@ _OF_JOB = {
     Reason.NOT_BEFORE: _RUN_NOW,
     Reason.ON_HOLD: _UNHOLD,
 }
+_LIFTED_BY_RESUME = frozenset(
+    {Reason.DRAINING, Reason.PAUSED, Reason.QUARANTINED, Reason.ACCOUNT_COOLDOWN}
+)
 _RESUME = Change(
     kind=ChangeKind.RESUME,
     message="the factory is resumed",
-    factory={"drain": None, "pause": None, "quarantined_until": None},
+    factory={"drain": None, "pause": None, "quarantined_until": None, "cooldown_until": None},
 )
 
 
@@ -175,7 +178,7 @@ def _capability_repairs(rejection: Rejection, job: Job, factory: Factory) -> tup
 
 
 def _factory_repairs(reason: Reason, factory: Factory) -> tuple[Change, ...]:
-    if reason in {Reason.DRAINING, Reason.PAUSED, Reason.QUARANTINED}:
+    if reason in _LIFTED_BY_RESUME:
         return (_RESUME,)
     if reason is Reason.DOWN:
         healthy = {"health": Health.OK}

@@ -19,6 +19,7 @@ GRACE_S_MAX: Final = 900
 BACKOFF_BASE_S: Final = 10
 BACKOFF_CAP_S: Final = 3_600
 RETRY_AFTER_S_MAX: Final = 30 * 86_400
+COOLDOWN_S_MAX: Final = 7 * 86_400
 
 # Ten seconds doubled nine times is past the cap. The exponent is capped, not only the power: two
 # to the number of attempts is a number without bound, in time and memory too.

@@ -151,7 +151,10 @@ async def factory_pause(
     responses=_STANDING,
 )
 async def factory_resume(factory_id: FactoryIdPath, by: Ops, tools: Tools) -> Response:
-    """Lift its drain, its pause and its quarantine, whichever it is under."""
+    """Lift its drain, its pause and its quarantine, whichever it is under.
+
+    A cool-down of its account is lifted too, for all who share that.
+    """
     return _factory(present.factory(await resume(tools.db, FactoryId(factory_id), by=by)))
 
 

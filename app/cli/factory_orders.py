@@ -45,7 +45,7 @@ def pause(
 
 @factory.command()
 def resume(*, which: Which, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Lift a drain, a pause and a quarantine."""
+    """Lift a drain, a pause and a quarantine, and the cool-down of its account."""
     _show(ask("ops", data_dir, lambda fleet: fleet.factories.resume(which)), as_json=as_json)
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from app import lease as law
 from app.coordinator import receipts, steps
+from app.coordinator.cooling import cool
 from app.coordinator.quarantine import quarantine_if_due
 from app.coordinator.receipts import FinishOutcome, Settled, insist, settled_as
 from app.coordinator.steps import Step
@@ -19,7 +20,7 @@ from app.errors import Refusal
 from app.fleet import FactoryId, Outcome
 from app.life import Change, Decision, Event, Hand, JobLife
 from app.runtime.ids import chance
-from app.store import accounts, lives, retrying
+from app.store import lives, retrying
 from app.store.claims import LeaseId
 from app.store.session import Connection, Database
 
@@ -102,6 +103,7 @@ async def release(
 
     Raises:
         NotFound: there is no such job.
+        Invalid: the cool-down is too long; nothing was changed.
         Forbidden: the lease is another factory's.
         StaleFence: the fence is not open.
     """
@@ -113,7 +115,7 @@ async def release(
         end = _End(call=Event.RELEASE, decide=decide, reason=released.reason)
         outcome = await _settle(conn, factory_id, ref, end)
         if released.cooldown_until is not None and not outcome.replayed:
-            await accounts.cool_factory(conn, factory_id, released.cooldown_until)
+            await cool(conn, factory_id, released.cooldown_until)
         return outcome
 
     return await retrying.settled(db, act)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.coordinator.cooling import cool
 from app.coordinator.finish import LeaseRef
 from app.coordinator.renew import LeaseAnswer, Renewal, renew_for_all
-from app.errors import NotFound
+from app.errors import Invalid, NotFound, Refusal
 from app.fleet import FactoryId, Health
 from app.life import next_heartbeat_s
-from app.store import accounts, pulses
+from app.store import pulses
 from app.store.pulses import Pulse
-from app.store.session import Database
+from app.store.session import Connection, Database
 
 IDLE_HEARTBEAT_S = 60
 """How often a factory without leases should say that it is there."""
@@ -56,28 +57,25 @@ async def heartbeat(db: Database, factory_id: FactoryId, beat: Beat) -> Heartbea
 
     Raises:
         NotFound: no factory is registered under this id.
+        Invalid: the cool-down is too long; all else was written.
     """
     (answer,) = await hear_all(db, [Heard(factory_id=factory_id, beat=beat)])
-    return registered(factory_id, answer)
+    return insist(answer)
 
 
-def registered(factory_id: FactoryId, answer: HeartbeatAnswer | None) -> HeartbeatAnswer:
-    """Return the answer, if there is one.
+def insist(answer: HeartbeatAnswer | Refusal) -> HeartbeatAnswer:
+    """Return the answer that is no refusal.
 
     Raises:
-        NotFound: no factory is registered under this id.
+        Refusal: it is one.
     """
-    if answer is None:
-        detail = f"No factory is registered as {factory_id}."
-        raise NotFound(detail)
+    if isinstance(answer, Refusal):
+        raise answer
     return answer
 
 
-async def hear_all(db: Database, heard: Sequence[Heard]) -> list[HeartbeatAnswer | None]:
-    """Answer the heartbeats of several factories, no lease in two of them, none twice in it.
-
-    None is the answer to a factory that is not registered.
-    """
+async def hear_all(db: Database, heard: Sequence[Heard]) -> list[HeartbeatAnswer | Refusal]:
+    """Answer the heartbeats of several factories, no lease in two of them, none twice in it."""
     renewed = await renew_for_all(
         db, [Renewal(factory_id=each.factory_id, refs=each.beat.leases) for each in heard]
     )
@@ -85,13 +83,26 @@ async def hear_all(db: Database, heard: Sequence[Heard]) -> list[HeartbeatAnswer
         drain = await pulses.draining(conn, [each.factory_id for each in heard])
         known = [each for each in heard if each.factory_id in drain]
         await pulses.touch(conn, [_pulse(each) for each in known])
-        for each in known:
-            if each.beat.cooldown_until is not None:
-                await accounts.cool_factory(conn, each.factory_id, each.beat.cooldown_until)
+        refused = {each.factory_id: await _cool(conn, each) for each in known}
     return [
-        _answer(leases, drain=drain[each.factory_id]) if each.factory_id in drain else None
+        refused[each.factory_id] or _answer(leases, drain=drain[each.factory_id])
+        if each.factory_id in refused
+        else _nobody(each.factory_id)
         for each, leases in zip(heard, renewed, strict=True)
     ]
+
+
+async def _cool(conn: Connection, heard: Heard) -> Refusal | None:
+    if heard.beat.cooldown_until is not None:
+        try:
+            await cool(conn, heard.factory_id, heard.beat.cooldown_until)
+        except Invalid as refusal:
+            return refusal
+    return None
+
+
+def _nobody(factory_id: FactoryId) -> NotFound:
+    return NotFound(f"No factory is registered as {factory_id}.")
 
 
 def _pulse(heard: Heard) -> Pulse:

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from app.coordinator import complete as completing
+from app.coordinator import heartbeat
 from app.coordinator.combining import Combiner
 from app.coordinator.complete import Completion, Finished, Report, claim_key
 from app.coordinator.desk import ClaimDesk
 from app.coordinator.finish import LeaseRef
-from app.coordinator.heartbeat import Beat, Heard, HeartbeatAnswer, hear_all, registered
+from app.coordinator.heartbeat import Beat, Heard, HeartbeatAnswer, hear_all
 from app.coordinator.receipts import insist
 from app.coordinator.renew import LeaseAnswer, Renewal, insist_on, renew_for_all
 from app.coordinator.waiting import ClaimRequest, Nothing
@@ -96,9 +97,10 @@ class Reports:
 
         Raises:
             NotFound: no factory is registered under this id.
+            Invalid: the cool-down is too long; all else was written.
         """
         answer = await self._heartbeats.ask(Heard(factory_id=factory_id, beat=beat))
-        return registered(factory_id, answer)
+        return heartbeat.insist(answer)
 
     async def close(self) -> None:
         """Take no more, and serve those who wait."""
@@ -111,7 +113,7 @@ class Reports:
     async def _renew(self, renewals: Sequence[Renewal]) -> Sequence[tuple[LeaseAnswer, ...]]:
         return await renew_for_all(self._db, renewals)
 
-    async def _hear(self, heard: Sequence[Heard]) -> Sequence[HeartbeatAnswer | None]:
+    async def _hear(self, heard: Sequence[Heard]) -> Sequence[HeartbeatAnswer | Refusal]:
         return await hear_all(self._db, heard)
 
 

@@ -4,7 +4,8 @@ Both keep it from being given anything new; what it holds, it finishes. The word
 says: a *drain* is on the way to being empty, which its heartbeats are told, a *pause* is not. A
 second word replaces the first. Either ends by itself at its ``until``, and with a resume, which
 lifts quarantine too: whoever resumes a machine has looked at it, so that its old failures do not
-count again and the next quarantine, should there be one, is a first.
+count again and the next quarantine, should there be one, is a first. It also lifts the cool-down of
+the machine's account, for all who share that.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from datetime import datetime
 from app.coordinator.enlist import not_registered, record_of
 from app.coordinator.standing_until import ahead
 from app.fleet import FactoryId, FactoryRecord, Principal, Standing
-from app.store import enlisting
+from app.store import accounts, enlisting
 from app.store.enlisting import FactorySettings
 from app.store.retrying import Moved, settled
 from app.store.session import Connection, Database
@@ -50,14 +51,14 @@ async def pause(
 
 
 async def resume(db: Database, factory_id: FactoryId, *, by: Principal) -> FactoryRecord:
-    """Lift a factory's drain, pause and quarantine, whichever it is under.
+    """Lift a factory's drain, pause and quarantine and its account's cool-down, whichever there is.
 
     Raises:
         NotFound: nobody is registered under the id.
         LostRace: others kept changing it.
     """
     del by  # a resume leaves nothing that could name anybody
-    return await _change(db, factory_id, _resumed)
+    return await _change(db, factory_id, _resumed, warms=True)
 
 
 def _drained(before: FactorySettings, standing: Standing) -> FactorySettings:
@@ -78,16 +79,22 @@ def _resumed(before: FactorySettings) -> FactorySettings:
 
 
 async def _change(
-    db: Database, factory_id: FactoryId, decide: Callable[[FactorySettings], FactorySettings]
+    db: Database,
+    factory_id: FactoryId,
+    decide: Callable[[FactorySettings], FactorySettings],
+    *,
+    warms: bool = False,
 ) -> FactoryRecord:
     async def once(conn: Connection) -> FactoryRecord:
         found = await enlisting.settings(conn, [factory_id])
         if not found:
             raise not_registered(factory_id)
         after = decide(found[0])
-        if after != found[0]:
-            if not await enlisting.write(conn, after):
-                raise Moved
+        changed = after != found[0]
+        if changed and not await enlisting.write(conn, after):
+            raise Moved
+        warmed = warms and await accounts.warm_factory(conn, factory_id)
+        if changed or warmed:
             await wake(conn)
         return await record_of(conn, factory_id)
 

@@ -11,7 +11,7 @@ refused. Only the fence decides whether it still counts, never the time that pas
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -23,7 +23,7 @@ from app.sdk.errors import Problem
 from app.sdk.happenings import Happening, LoopEvent, Observer
 from app.sdk.patience import Patience
 from app.wire.claims import ClaimReply, CompleteRequest, FailRequest, ReleaseRequest
-from app.wire.values import ERROR_MAX, TEXT_MAX
+from app.wire.values import COOLDOWN_MAX_S, ERROR_MAX, LEASE_MAX_S, TEXT_MAX
 
 _UNACCEPTABLE: Final = frozenset({413, 422})
 
@@ -49,7 +49,10 @@ class GiveBack(Exception):  # noqa: N818 - the same
         retry_after_s: int | None = None,
         cooldown_until: datetime | None = None,
     ) -> None:
-        """Say why, and what keeps it (or the factory's account) from being tried at once."""
+        """Say why, and what keeps it (or the factory's account) from being tried at once.
+
+        A cool-down of more than 7 days is cut to about that, which is as much as is taken.
+        """
         super().__init__(reason)
         self.reason = reason
         self.retry_after_s = retry_after_s
@@ -119,7 +122,7 @@ class Work:
                 fence=fence,
                 reason=_cut(error.reason, TEXT_MAX) or "given back",
                 retry_after_s=error.retry_after_s,
-                cooldown_until=error.cooldown_until,
+                cooldown_until=self._within_bounds(error.cooldown_until),
             )
         if isinstance(error, JobFailed):
             return FailRequest(
@@ -129,6 +132,13 @@ class Work:
                 exclude_me=error.exclude_me,
             )
         return FailRequest(fence=fence, error=_cut(f"{type(error).__name__}: {error}", ERROR_MAX))
+
+    def _within_bounds(self, cooldown_until: datetime | None) -> datetime | None:
+        """Cut a cool-down by the coordinator's clock: a lease begins before it is reported on."""
+        if cooldown_until is None:
+            return None
+        begun = self.claim.lease.expires_at - timedelta(seconds=LEASE_MAX_S)
+        return min(cooldown_until, begun + timedelta(seconds=COOLDOWN_MAX_S))
 
     async def _settle(self, report: _Report) -> None:
         """Report until it is taken; one that never will be is replaced, once, by one that will."""

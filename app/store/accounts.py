@@ -22,3 +22,11 @@ async def cool(conn: Connection, account: str, until: datetime) -> None:
 async def cool_factory(conn: Connection, factory_id: FactoryId, until: datetime) -> None:
     """Cool down the account of a factory, as it stands in its settings; else the factory alone."""
     await conn.execute(sql("account_cool_factory"), factory_id, until)
+
+
+async def warm_factory(conn: Connection, factory_id: FactoryId) -> bool:
+    """Lift the cool-down of a factory's account, or of the factory alone; tells if there was one.
+
+    As with :func:`cool`, its row lock comes last in a transaction.
+    """
+    return bool(await conn.fetchval(sql("account_warm_factory"), factory_id))

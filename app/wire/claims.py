@@ -185,7 +185,8 @@ class ReleaseRequest(Request):
     )
     cooldown_until: Timestamp | None = Field(
         default=None,
-        description="Until when the usage limit of the factory's account holds, if that is why.",
+        description="Until when the usage limit of the factory's account holds, if that is why; "
+        "at most 7 days ahead.",
         examples=["2026-03-01T12:00:00Z"],
     )
 

@@ -174,7 +174,8 @@ class Heartbeat(Request):
     )
     cooldown_until: Timestamp | None = Field(
         default=None,
-        description="Until when its account's usage limit holds, if it ran into it.",
+        description="Until when its account's usage limit holds, if it ran into it; at most 7 days "
+        "ahead.",
         examples=["2026-03-01T12:00:00Z"],
     )
     leases: list[HeldLease] = Field(

@@ -213,6 +213,16 @@ async def the_account_has_cooled_down(db: Database) -> Scene:
 
 
 @cause
+async def the_cool_down_of_the_account_is_lifted(db: Database) -> Scene:
+    await enroll(db, "f1", "f2", account="max")
+    await heartbeat(db, F2, Beat(cooldown_until=AHEAD))
+    job = await put(db)
+    yield None
+    await resume(db, F2, by=OPS)
+    yield job.id
+
+
+@cause
 async def the_factory_changes_its_account(db: Database) -> Scene:
     await enroll(db, "f1", account="max")
     await heartbeat(db, F1, Beat(cooldown_until=AHEAD))

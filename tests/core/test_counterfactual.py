@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.changes import Change, ChangeKind
 from app.counterfactual import Pair, Wait, smallest_changes, wait_for
-from app.fleet import Context, CostClass, Factory, Health, Job, JobState, Priority
+from app.fleet import Context, CostClass, Factory, Health, Job, JobState, Priority, Standing
 from app.scheduler import rejections, select_job
 from tests.strategies import (
     HOUR,
@@ -168,14 +168,21 @@ def test_two_levers_where_one_is_not_enough() -> None:
 def test_nothing_helps_a_job_that_runs_or_is_kept_away() -> None:
     running = make_job(1, state=JobState.LEASED)
     kept = make_job(2, job_class=make_class(excluded=frozenset({make_factory().id})))
-    cooling = make_factory(cooldown_until=NOW + HOUR)
     dead = replace(pair_of(make_job(3, state=JobState.DEAD), make_factory()), retriable=False)
     assert smallest_changes(pair_of(running, make_factory())) == ()
     assert smallest_changes(pair_of(kept, make_factory())) == ()
-    assert smallest_changes(pair_of(make_job(3), cooling)) == ()
     assert smallest_changes(dead) == ()
     assert wait_for(pair_of(running, make_factory())) is None
-    wait = wait_for(pair_of(make_job(3), cooling))
+
+
+def test_a_cool_down_is_waited_for_or_lifted_by_a_resume_with_all_else() -> None:
+    standing = Standing(reason="disk", by="ann")
+    cooling = make_factory(cooldown_until=NOW + HOUR)
+    both = replace(cooling, drain=standing)
+    for factory in (cooling, both):
+        found = smallest_changes(pair_of(make_job(1), factory))
+        assert kinds(found) == [[ChangeKind.RESUME]]
+    wait = wait_for(pair_of(make_job(1), cooling))
     assert wait is not None
     assert wait.at == NOW + HOUR
 

@@ -167,6 +167,20 @@ async def test_a_usage_limit_cools_the_account_down(coordinator: Coordinator) ->
     assert (await ops.factories.get("f1")).cooldown_until == until
 
 
+async def test_a_longer_usage_limit_is_cut_to_what_is_taken(coordinator: Coordinator) -> None:
+    async def handle(_claim: ClaimReply) -> JsonValue:
+        reason = "usage limit"
+        raise GiveBack(reason, cooldown_until=datetime(9998, 12, 1, tzinfo=UTC))
+
+    job = await submit(coordinator)
+    async with factory_at_work(coordinator, handle) as (_, diary):
+        await diary.until(Happening.RELEASED)
+    assert (await read(coordinator, job)).state is JobState.READY
+    cooled = (await (await coordinator.client()).factories.get("f1")).cooldown_until
+    assert cooled is not None
+    assert cooled.year < 9998
+
+
 async def test_a_result_that_is_refused_becomes_a_failure(coordinator: Coordinator) -> None:
     async def handle(_claim: ClaimReply) -> JsonValue:
         return {"text": "a\x00b"}

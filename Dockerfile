@@ -24,6 +24,6 @@ VOLUME /var/lib/fleet
 EXPOSE 8420
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-    CMD ["python3", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8420/healthz', timeout=2)"]
+    CMD ["python3", "-c", "import os, urllib.request as u; port = os.environ.get('FLEET_PORT') or 8420; u.build_opener(u.ProxyHandler({})).open(f'http://127.0.0.1:{port}/healthz', timeout=2)"]
 # With FLEET_DATABASE_URL set, run `fleet serve` instead: as many replicas as you like.
 CMD ["fleet", "up"]

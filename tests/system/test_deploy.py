@@ -1,10 +1,13 @@
 """What `deploy/` ships: the crontab's own command lines, run for real; and when they run."""
 
 import asyncio
+import json
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
@@ -111,6 +114,23 @@ def test_every_tick_has_a_timer_and_an_alert() -> None:
     (group,) = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"]
     watched = " ".join(rule["expr"] for rule in group["rules"])
     assert all(f'tick="{name}"' in watched for name in ("workflows", "repos", "leases"))
+
+
+async def test_the_health_check_of_the_image_asks_where_it_is_served(database_url: str) -> None:
+    instruction = (DEPLOY.parent / "Dockerfile").read_text().partition("HEALTHCHECK")[2]
+    (_, *arguments) = json.loads(instruction.partition("CMD ")[2].splitlines()[0])
+
+    async def healthy(port: str) -> bool:
+        environment = child_environment(FLEET_PORT=port, http_proxy="http://127.0.0.1:9")
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, *arguments), env=environment, stderr=asyncio.subprocess.DEVNULL
+        )
+        return await process.wait() == 0
+
+    async with fleet_on_port(database_url) as fleet:
+        port = str(httpx.URL(fleet.url).port)
+        assert await healthy(port)
+    assert not await healthy(port)
 
 
 @pytest.fixture

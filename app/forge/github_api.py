@@ -42,7 +42,7 @@ _LIMITED: Final = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 _READ: Final = frozenset(
     {"number", "title", "body", "state", "merged", "merged_at", "closed_at", "pull_request", "path"}
     | {"submitted_at", "id", "pull_request_review_id", "labels", "user", "head"}
-    | {"merged_by", "closed_by"}
+    | {"merged_by", "closed_by", "author_association"}
 )
 _PEOPLE_AND_HEADS: Final = frozenset({"user", "head", "merged_by", "closed_by"})
 _READ_BELOW: Final = frozenset({"name", "login", "sha"})

@@ -18,6 +18,9 @@ from app.workflow import Review
 SCORE_LABEL: Final = re.compile(r"score:\s*(-?\d{1,9}(?:\.\d{1,9})?)", re.IGNORECASE)
 """A label that says how much an issue matters, such as ``score:80``."""
 
+REVIEWERS: Final = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+"""Whose reviews count: on a public repository anybody may write one."""
+
 COMMENTS_MAX: Final = 100
 COMMENT_CHARACTERS_MAX: Final = 4000
 
@@ -86,11 +89,14 @@ def pull_news(pull: JsonObject, ended_by: str | None, verdict: Verdict | None) -
 def verdict_of(reviews: Iterable[Json], remarks: Iterable[Json] = ()) -> Verdict | None:
     """Take the reviewers' words together: each one's last decides, and one objection is enough.
 
-    A mere comment is no decision, and a dismissed review is none any more.
+    A mere comment is no decision, and a dismissed review is none any more. Strangers are not heard:
+    a verdict moves a workflow on, and what is remarked with it is told to an agent.
     """
     last: dict[str, tuple[Review, datetime, JsonObject]] = {}
     for each in reviews:
         review = an_object(each)
+        if not _is_of_a_reviewer(review):
+            continue
         decided = _DECIDED.get(str(review.get("state")).lower())
         at = time(review.get("submitted_at"))
         if decided is None or at is None:
@@ -190,9 +196,14 @@ def _comments(reviews: Sequence[Mapping[str, Json]], remarks: Iterable[Json]) ->
     for each in remarks:
         remark = an_object(each)
         text = _text(remark.get("body"))
-        if text and remark.get("pull_request_review_id") in ids:
+        of_these = remark.get("pull_request_review_id") in ids
+        if text and of_these and _is_of_a_reviewer(remark):
             said.append(f"{remark.get('path')}: {text}")
     return tuple(each[:COMMENT_CHARACTERS_MAX] for each in said[:COMMENTS_MAX])
+
+
+def _is_of_a_reviewer(said: Mapping[str, Json]) -> bool:
+    return said.get("author_association") in REVIEWERS
 
 
 def _name(label: Json) -> str | None:

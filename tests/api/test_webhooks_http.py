@@ -173,6 +173,54 @@ async def test_issues_with_our_label_come_and_go(fleet: Fleet) -> None:
 async def test_a_review_reaches_the_workflow_and_an_approval_asks_for_all(
     fleet: Fleet, github: Server
 ) -> None:
+    path, url = await _under_review(fleet, github)
+    objection = _review(1, "bob", "CHANGES_REQUESTED", "2026-03-01T08:01:00Z")
+    approval = _review(2, "ann", "APPROVED", "2026-03-01T08:02:00Z")
+
+    async def submitted(review: dict[str, Any], id_: str) -> str:
+        said = about(5, "submitted", html_url=url) | {"review": review}
+        assert (await deliver(fleet, "pull_request_review", said, id_=id_)).status_code == 202
+        verdict = body_of(await fleet.ops.get(path))["review"]
+        assert isinstance(verdict, str)
+        return verdict
+
+    github.reviews[5] = [objection, approval]
+    assert await submitted(approval, "a") == "changes_requested"
+    later = _review(3, "bob", "APPROVED", "2026-03-01T08:03:00Z")
+    github.reviews[5].append(later)
+    assert await submitted(later, "b") == "approved"
+
+
+@pytest.mark.parametrize("asks", [True, False])
+async def test_a_strangers_review_is_not_heard(
+    database_url: str, github: Server, *, asks: bool
+) -> None:
+    way = {"github_token": "secret", "github_api_url": github.url} if asks else {}
+    async with fleet_in_process(database_url, github_webhook_secret=SECRET, **way) as fleet:
+        path, url = await _under_review(fleet, github)
+        for number, (state, of) in enumerate(
+            (state, of)
+            for state in ("APPROVED", "CHANGES_REQUESTED")
+            for of in ("NONE", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", None)
+        ):
+            at = f"2026-03-01T09:0{number}:00Z"
+            review = _review(number, "eve", state, at, author_association=of)
+            github.reviews[5] = [review]
+            said = about(5, "submitted", html_url=url) | {"review": review}
+            told = await deliver(fleet, "pull_request_review", said, id_=str(number))
+            assert told.status_code == 202
+        after = body_of(await fleet.ops.get(path))
+        assert (after["review"], after["review_comments"]) == ("pending", [])
+        known = _review(9, "ann", "APPROVED", "2026-03-01T09:30:00Z", author_association="OWNER")
+        github.reviews[5].append(known)
+        said = about(5, "submitted", html_url=url) | {"review": known}
+        await deliver(fleet, "pull_request_review", said, id_="last")
+        assert body_of(await fleet.ops.get(path))["review"] == "approved"
+
+
+async def _under_review(fleet: Fleet, github: Server) -> tuple[str, str]:
+    """Make a workflow that waits for a review of its pull request, which the forge has."""
+    github.pulls = [pull(5)]
     made = await fleet.ops.post("/projects", json={"name": "shop", "repo": "shop"})
     url = f"{github.url}/acme/shop/pull/5"
     created = await fleet.ops.post(
@@ -186,25 +234,11 @@ async def test_a_review_reaches_the_workflow_and_an_approval_asks_for_all(
             "pr_url": url,
         },
     )
-    path = f"/workflows/{body_of(created)['id']}"
-    objection = _review(1, "bob", "CHANGES_REQUESTED", "2026-03-01T08:01:00Z")
-    approval = _review(2, "ann", "APPROVED", "2026-03-01T08:02:00Z")
-
-    async def submitted(review: dict[str, Any], id_: str) -> str:
-        said = about(5, "submitted", html_url=url) | {"review": review}
-        assert (await deliver(fleet, "pull_request_review", said, id_=id_)).status_code == 202
-        verdict = body_of(await fleet.ops.get(path))["review"]
-        assert isinstance(verdict, str)
-        return verdict
-
-    github.pulls = [pull(5)]
-    github.reviews[5] = [objection, approval]
-    assert await submitted(approval, "a") == "changes_requested"
-    later = _review(3, "bob", "APPROVED", "2026-03-01T08:03:00Z")
-    github.reviews[5].append(later)
-    assert await submitted(later, "b") == "approved"
+    return f"/workflows/{body_of(created)['id']}", url
 
 
-def _review(id_: int, user: str, state: str, at: str) -> dict[str, Any]:
-    named = {"id": id_, "user": {"login": user}, "body": "hm"}
-    return {**named, "state": state, "submitted_at": at}
+def _review(
+    id_: int, user: str, state: str, at: str, *, author_association: str | None = "MEMBER"
+) -> dict[str, Any]:
+    named = {"id": id_, "user": {"login": user}, "body": "hm", "state": state}
+    return {**named, "submitted_at": at, "author_association": author_association}

@@ -114,9 +114,18 @@ class _Worker:
         while self._process is not None:
             code = await self._process.wait()
             _LOG.error("a worker ended with %d; another one takes its place", code)
+            await self._replace()
+
+    async def _replace(self) -> None:
+        """Start another, however often that takes."""
+        while True:
             await asyncio.sleep(_RESTART_AFTER_S)
-            with suppress(CliError):
+            try:
                 await self.start()
+            except Exception:  # noqa: BLE001 - no memory, no descriptor, no thread: until there is
+                _LOG.exception("no worker could be started; that is tried again")
+            else:
+                return
 
     async def stop(self) -> None:
         """Tell it to stop, and wait for its end."""

@@ -32,6 +32,16 @@ class Team:
     def workers(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children()
 
+    async def complains(self, words: str) -> None:
+        """Wait for a line of its log that holds these words."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(_PATIENCE_S):
+            while line := (await self.process.stderr.readline()).decode():
+                if words in line:
+                    return
+        message = f"it ended before it said {words!r}"
+        raise AssertionError(message)
+
     async def ended(self) -> int:
         async with asyncio.timeout(_PATIENCE_S):
             return await self.process.wait()
@@ -42,6 +52,7 @@ async def team_on(database_url: str) -> AsyncIterator[Team]:
     process = await asyncio.create_subprocess_exec(
         *(*PROGRAM, "serve", "--port", "0", "--workers", str(WORKERS)),
         stdout=PIPE,
+        stderr=PIPE,
         env=child_environment(FLEET_DATABASE_URL=database_url, FLEET_LOG_LEVEL="error"),
     )
     try:
@@ -118,6 +129,34 @@ async def test_a_worker_that_falls_is_replaced(database_url: str) -> None:
         team.process.send_signal(signal.SIGINT)
         assert await team.ended() == 0
         assert not alive([*workers, *now])
+
+
+async def test_a_worker_that_cannot_be_replaced_yet_stops_nobody(database_url: str) -> None:
+    async with team_on(database_url) as team:
+        first, second = team.workers()
+        looking_after = psutil.Process(team.process.pid)
+        _, most = before = looking_after.rlimit(psutil.RLIMIT_NOFILE)
+        looking_after.rlimit(psutil.RLIMIT_NOFILE, (3, most))  # it can open nothing more
+        first.kill()
+        for _ in range(2):
+            await team.complains("no worker could be started")
+        assert alive(team.workers()) == [second]
+
+        looking_after.rlimit(psutil.RLIMIT_NOFILE, before)
+
+        async with asyncio.timeout(_PATIENCE_S):
+            while len(now := alive(team.workers())) < WORKERS:
+                assert await _healthy(team)
+        for _ in range(20):  # who reaches the new one waits for it
+            assert await _healthy(team)
+        team.process.send_signal(signal.SIGTERM)
+        assert await team.ended() == 0
+        assert not alive(now)
+
+
+async def _healthy(team: Team) -> bool:
+    async with client(team.url, "nobody") as one:
+        return (await one.get("/healthz")).status_code == 200
 
 
 async def test_workers_do_not_outlive_who_looks_after_them(database_url: str) -> None:

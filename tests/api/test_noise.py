@@ -1,5 +1,6 @@
 """Whatever is sent to whatever route: never a fault of ours, and every refusal is a problem.
 
+What was taken must be readable: after each success its thing and the list of such things are read.
 The state machine of the application does not matter here, so all examples meet one coordinator.
 """
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from app.api.application import application
 from app.api.document import routes_of
@@ -24,6 +26,12 @@ from tests.support.postgres import Databases
 JOB = "01980a3c-5f4e-7cc3-9d0b-2f1f2c0a7e11"
 
 WORDS = ("f1", JOB, "low", "high", "cancel", "ops", "factory", "ok", "2030-01-01T00:00:00Z", "\0")
+TIMES = (
+    *("9998-12-31T23:59:59-14:00", "9999-01-01T13:59:59+14:00", "9999-12-31T23:59:59-14:00"),
+    *("1970-01-01T00:00:00+14:00", "1969-12-31T23:00:00-01:00", "0001-01-01T00:00:00+14:00"),
+    *("2030-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2030-06-30T23:59:60Z", "2030-01-01"),
+)
+"""Times at every border, some of them within only by the clock of some place."""
 
 _scalars = (
     st.none()
@@ -68,12 +76,18 @@ def _bodies(draw: st.DrawFn, model: type[BaseModel] | None) -> bytes:
     body: dict[str, Any] = {}
     for name, field in model.model_fields.items():
         examples = st.sampled_from(field.examples or [None])
+        if _is_time(field):
+            examples |= st.sampled_from(TIMES)
         wanted = draw(st.sampled_from(["example", "example", "noise", "nothing"]))
         if wanted != "nothing" or (field.is_required() and draw(st.booleans())):
             body[name] = draw(_values if wanted == "noise" else examples)
     if body.get("wait_s"):
         body["wait_s"] = 0
     return json.dumps(body).encode()
+
+
+def _is_time(field: FieldInfo) -> bool:
+    return "AwareDatetime" in str(field.annotation) or "AwareDatetime" in str(field.metadata)
 
 
 _headers = st.dictionaries(
@@ -101,11 +115,19 @@ class Loop:
         wanted = {"project_id": project.json()["id"], "title": "noisy"}
         workflow = await fleet.ops.post("/workflows", json=wanted)
         self.ids["workflow_id"] = [workflow.json()["id"], JOB]
+        await fleet.ops.put("/repos/shop", json={})
+        await fleet.ops.post("/repos/shop/issues", json={"number": 7, "title": "noisy"})
+        self.ids["repo_id"] = ["shop"]
+        self.ids["job_id"].append((await fleet.submit())["id"])
         return fleet
 
     def send(self, who: str, method: str, path: str, **more: Any) -> httpx.Response:  # noqa: ANN401
         client = self.fleet.by(who)
         return self._runner.run(client.request(method, path, **more))
+
+    def known(self, name: str) -> str:
+        """The id of a thing that is there."""
+        return next(each for each in self.ids[name] if each != JOB)
 
     def close(self) -> None:
         self._runner.run(self._stack.aclose())
@@ -133,8 +155,45 @@ def test_noise_is_never_a_fault_of_ours(
     for who in ("ops", "f1"):
         response = loop.send(who, method, path, content=body, headers=headers)
         _must_be_fine(response)
-        if path == "/jobs" and response.is_success:
-            loop.ids["job_id"].append(response.json()["id"])
+        if response.is_success:
+            if path == "/jobs":
+                loop.ids["job_id"].append(response.json()["id"])
+            _must_be_readable(loop, path, response)
+
+
+TIMED = [
+    (method, path, name)
+    for (method, path), model in MODELS.items()
+    for name, field in (model.model_fields.items() if model else ())
+    if _is_time(field)
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(timed=st.sampled_from(TIMED), at=st.sampled_from(TIMES))
+def test_a_border_time_is_refused_or_can_be_read(
+    loop: Loop, timed: tuple[str, str, str], at: str
+) -> None:
+    """All else of the request is right, so that nothing but the time can be refused."""
+    method, template, name = timed
+    model = MODELS[method, template]
+    assert model is not None
+    names = {name for _, name, _, _ in Formatter().parse(template) if name}
+    path = template.format(**{each: loop.known(each) for each in names})
+    body = {
+        each: [loop.known(each)] if each in loop.ids else field.examples
+        for each, field in model.model_fields.items()
+        if field.is_required()
+    }
+    sent = {each: values[0] for each, values in body.items() if values} | {name: at}
+    headers: dict[str, str] = {}
+    if method == "PATCH":
+        headers["If-Match"] = loop.send("ops", "GET", path).headers["etag"]
+    who = "f1" if loop.send("ops", method, path, content=b"").status_code == 403 else "ops"
+    response = loop.send(who, method, path, json=sent, headers=headers)
+    _must_be_fine(response)
+    if response.is_success:
+        _must_be_readable(loop, path, response)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -156,6 +215,22 @@ def test_noise_in_queries_is_never_a_fault_of_ours(
     loop: Loop, path: str, query: dict[str, str]
 ) -> None:
     _must_be_fine(loop.send("ops", "GET", path, params=query))
+
+
+def _must_be_readable(loop: Loop, path: str, response: httpx.Response) -> None:
+    """Read the thing that was made or changed, if it is still there, and all lists above it."""
+    made = response.headers.get("location")
+    for name in {made, *_above(path)} - {None}:
+        read = loop.send("ops", "GET", name)
+        _must_be_fine(read)
+        if name == made and response.status_code == 201:
+            assert read.status_code == 200, (name, read.text)
+
+
+def _above(path: str) -> list[str]:
+    """Name what a path leads through: a thing and its list, and where they stand."""
+    parts = path.strip("/").split("/")
+    return ["/" + "/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
 
 
 def _must_be_fine(response: httpx.Response) -> None:

@@ -29,7 +29,7 @@ from app.coordinator.tick_repos import tick_repos
 from app.coordinator.tick_workflows import tick_workflows
 from app.coordinator.ticking import Occasion, Ticked
 from app.coordinator.tokens import Doorman
-from app.coordinator.turnstile import Turnstile
+from app.coordinator.turnstile import REHEARSALS_AT_ONCE, Turnstile
 from app.forge.github import GitHub
 from app.forge.github_api import AppKey
 from app.loops.every import Every
@@ -134,6 +134,7 @@ def _services(db: Database, hot: Database, settings: Settings, forge: GitHub | N
         pulses=PulseBook(desk.waiting),
         tick_workflows=workflows.tick,
         explaining=Turnstile(),
+        rehearsing=Turnstile(REHEARSALS_AT_ONCE),
         explain_workflows=workflows.explain,
         tick_repos=repos.tick,
         hear=repos.hear,

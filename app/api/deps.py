@@ -36,6 +36,7 @@ class Services:
     pulses: PulseBook
     tick_workflows: Callable[[Occasion, WorkflowId | None], Awaitable[Ticked]]
     explaining: Turnstile
+    rehearsing: Turnstile
     explain_workflows: Callable[[], Awaitable[WorkflowsExplained]]
     tick_repos: Callable[[Occasion], Awaitable[Ticked]]
     hear: Callable[[Delivery], Awaitable[Heard]]

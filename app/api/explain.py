@@ -86,4 +86,6 @@ async def workflows_explained(_by: Ops, tools: Tools) -> Response:
 
     The next is a dry run of the tick itself, so it is no guess.
     """
-    return answer(present_workflows.workflows_explained(await tools.explain_workflows()))
+    async with tools.rehearsing.turn():
+        found = await tools.explain_workflows()
+    return answer(present_workflows.workflows_explained(found))

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from app.api import accept_repos as accept
 from app.api import present_repos as present
 from app.api.answers import IfMatch, IfMatchGiven, answer, row
-from app.api.deps import Cursor, Db, Limit, Ops, OpsOrClient, RepoIdPath
+from app.api.deps import Cursor, Db, Limit, Ops, OpsOrClient, RepoIdPath, Tools
 from app.api.document import refusals
 from app.api.routing import CheckedRoute
 from app.coordinator.explain_repo import explain_repo
@@ -135,12 +135,14 @@ async def repo_resume(repo_id: RepoIdPath, _by: OpsOrClient, db: Db) -> Response
     responses=refusals(NotFound, LostRace),
     tags=["explain"],
 )
-async def repo_explained(repo_id: RepoIdPath, _by: Ops, db: Db) -> Response:
+async def repo_explained(repo_id: RepoIdPath, _by: Ops, tools: Tools) -> Response:
     """Show the trace of its last cycle, and what its next would do, decided by the same code.
 
     The forge is not asked for it: the next is decided on what is known.
     """
-    return answer(present.repo_explanation(await explain_repo(db, RepoId(repo_id))))
+    async with tools.explaining.turn():
+        found = await explain_repo(tools.db, RepoId(repo_id))
+    return answer(present.repo_explanation(found))
 
 
 def _repo(record: RepoRecord, *, status: int = 200) -> Response:

@@ -1,5 +1,6 @@
 """Ticks: one pass of a loop, by hand or by cron."""
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
@@ -46,8 +47,9 @@ async def tick(
     """Do by hand what the loops do by themselves; a dry run makes no pass over leases."""
     leases = None if dry_run else await _leases(tools)
     occasion = Occasion(kind=TickKind.WORKFLOWS, window=window, dry_run=dry_run)
-    workflows = workflow_tick((await tools.tick_workflows(occasion, None)).answer)
-    repos = repo_tick((await tools.tick_repos(replace(occasion, kind=TickKind.REPOS))).answer)
+    async with _turn(tools, occasion):
+        workflows = workflow_tick((await tools.tick_workflows(occasion, None)).answer)
+        repos = repo_tick((await tools.tick_repos(replace(occasion, kind=TickKind.REPOS))).answer)
     return _report(Tick(leases=leases, workflows=workflows, repos=repos))
 
 
@@ -82,7 +84,9 @@ async def tick_workflows(
     """
     occasion = Occasion(kind=TickKind.WORKFLOWS, window=window, dry_run=dry_run)
     named = None if run_workflow_id is None else WorkflowId(run_workflow_id)
-    return _report(workflow_tick((await tools.tick_workflows(occasion, named)).answer))
+    async with _turn(tools, occasion):
+        ticked = await tools.tick_workflows(occasion, named)
+    return _report(workflow_tick(ticked.answer))
 
 
 @router.post("/tick/repos", summary="Do one tick over repos", response_model=RepoTick)
@@ -94,7 +98,9 @@ async def tick_repos(
     One tick at a time acts: while another is running this one is skipped, at once.
     """
     occasion = Occasion(kind=TickKind.REPOS, window=window, dry_run=dry_run)
-    return _report(repo_tick((await tools.tick_repos(occasion)).answer))
+    async with _turn(tools, occasion):
+        ticked = await tools.tick_repos(occasion)
+    return _report(repo_tick(ticked.answer))
 
 
 @router.get("/ticks", summary="List ticks", response_model=StoredTickPage)
@@ -119,6 +125,11 @@ async def ticks_page(
         for each in page.items
     ]
     return answer(StoredTickPage(items=items, next_cursor=page.next_cursor))
+
+
+def _turn(tools: Services, occasion: Occasion) -> AbstractAsyncContextManager[None]:
+    """Let dry runs wait for each other; ticks take turns by themselves."""
+    return tools.rehearsing.turn() if occasion.dry_run else nullcontext()
 
 
 def _report(reply: Tick | WorkflowTick | RepoTick) -> Response:

@@ -6,7 +6,7 @@ nothing.
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -43,8 +43,8 @@ class News:
 class AllNews:
     """What was heard, and about which workflows nothing could be."""
 
-    heard: Mapping[WorkflowId, News]
-    errors: tuple[tuple[WorkflowId, Exception], ...]
+    heard: Mapping[WorkflowId, News] = field(default_factory=dict)
+    errors: tuple[tuple[WorkflowId, Exception], ...] = ()
 
 
 async def ask(forge: Forge, workflows: Iterable[Workflow], now: datetime) -> AllNews:

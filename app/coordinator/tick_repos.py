@@ -1,9 +1,9 @@
 """The repo tick: once per repo, in the order of ids, one cycle of its feature chain.
 
-The forge is read first, outside of transactions; :mod:`app.coordinator.repo_cycle` does one repo in
-a transaction of its own; :mod:`app.coordinator.ticking` sees that ticks take turns. An error
-concerns the repo it happened to: it is logged and reported, and the tick goes on. A disabled repo
-dispatches nothing, but its run that is under way is still polled.
+The forge is read first, while no connection is held; :mod:`app.coordinator.repo_cycle` does one
+repo in a transaction of its own; :mod:`app.coordinator.ticking` sees that ticks take turns. An
+error concerns the repo it happened to: it is logged and reported, and the tick goes on. A disabled
+repo dispatches nothing, but its run that is under way is still polled.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from app.fleet import Json
 from app.forge.port import Forge
 from app.repo import Repo, RepoId
 from app.store import repo_work, repos
-from app.store.session import Database
+from app.store.session import Connection, Database
 
 PAGE: Final = 500
 ASKED_AT_ONCE: Final = 8
@@ -31,16 +31,22 @@ async def tick_repos(db: Database, occasion: Occasion, forge: Forge | None = Non
     Raises:
         Unavailable: the database cannot be reached; what was committed before stays.
     """
-    return await take_turn(db, occasion, lambda turn: _work(turn, forge))
+    return await take_turn(db, occasion, hear=lambda: _hear(db, forge), work=_work)
 
 
-async def _work(turn: Turn, forge: Forge | None) -> Ticked:
+async def _hear(db: Database, forge: Forge | None) -> list[tuple[Repo, Sight]]:
+    """Look at all repos at the forge, holding no connection."""
+    async with db.connection() as conn:
+        found = await _all(conn)
+        known = await _known(conn, found)
+    return [*zip(found, await _look(forge, known), strict=True)]
+
+
+async def _work(turn: Turn, seen: Sequence[tuple[Repo, Sight]]) -> Ticked:
     shown: list[Json] = []
     errors: list[Json] = []
     reasons: dict[str, Json] = {}
-    found = await _all(turn)
-    # The forge is asked about all before anything is locked, in a rehearsal too.
-    for repo, sight in zip(found, await _look(forge, await _known(turn, found)), strict=True):
+    for repo, sight in seen:
         try:
             cycle = await _cycle(turn, repo.id, sight)
         except STOPS:
@@ -60,30 +66,28 @@ async def _work(turn: Turn, forge: Forge | None) -> Ticked:
     return Ticked(report={"repos": shown, "errors": errors}, reasons=reasons)
 
 
-async def _all(turn: Turn) -> list[Repo]:
+async def _all(conn: Connection) -> list[Repo]:
     found: list[Repo] = []
-    async with turn.reading() as conn:
-        while page := await repos.page(conn, after=found[-1].id if found else None, limit=PAGE):
-            found += [each.repo for each in page]
+    while page := await repos.page(conn, after=found[-1].id if found else None, limit=PAGE):
+        found += [each.repo for each in page]
     return found
 
 
-async def _known(turn: Turn, found: Sequence[Repo]) -> list[Known]:
+async def _known(conn: Connection, found: Sequence[Repo]) -> list[Known]:
     known: list[Known] = []
-    async with turn.reading() as conn:
-        for repo in found:
-            if repo.github is None:
-                known.append(Known(repo=repo))
-                continue
-            pulls = await repo_work.pulls(conn, repo.id)
-            issues = await repo_work.issues(conn, repo.id)
-            known.append(
-                Known(
-                    repo=repo,
-                    pulls=frozenset(each.number for each in pulls),
-                    unsolved=frozenset(each.number for each in issues if each.status in UNSOLVED),
-                )
+    for repo in found:
+        if repo.github is None:
+            known.append(Known(repo=repo))
+            continue
+        pulls = await repo_work.pulls(conn, repo.id)
+        issues = await repo_work.issues(conn, repo.id)
+        known.append(
+            Known(
+                repo=repo,
+                pulls=frozenset(each.number for each in pulls),
+                unsolved=frozenset(each.number for each in issues if each.status in UNSOLVED),
             )
+        )
     return known
 
 

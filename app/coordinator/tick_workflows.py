@@ -15,7 +15,7 @@ from app import planner, workflow_calls
 from app.coordinator import board as boards
 from app.coordinator import stage
 from app.coordinator.board import Rules
-from app.coordinator.forge_news import ask
+from app.coordinator.forge_news import AllNews, ask
 from app.coordinator.forge_port import Forge
 from app.coordinator.stage import Start
 from app.coordinator.ticking import STOPS, Occasion, Ticked, Turn, complain, take_turn
@@ -43,7 +43,12 @@ async def tick_workflows(
         NotFound: the workflow that the call names does not exist.
         Unavailable: the database cannot be reached; what was committed before stays.
     """
-    return await take_turn(db, occasion, lambda turn: _work(turn, rules, forge))
+    return await take_turn(
+        db,
+        occasion,
+        hear=lambda: _hear(db, rules, forge),
+        work=lambda turn, news: _work(turn, rules, news),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,10 +95,27 @@ class Report:
         }
 
 
-async def _work(turn: Turn, rules: Rules, forge: Forge | None) -> Ticked:
+async def _hear(db: Database, rules: Rules, forge: Forge | None) -> AllNews:
+    """Ask the forge about pull requests that matter, holding no connection."""
+    if rules.named is not None:
+        await _check_named(db, rules.named)
+    if forge is None:
+        return AllNews()
+    async with db.connection() as conn:
+        board = await boards.read(conn, rules)
+    return await ask(forge, board.workflows, board.now)
+
+
+async def _check_named(db: Database, named: WorkflowId) -> None:
+    async with db.connection() as conn:
+        if not await workflows.by_ids(conn, [named]):
+            detail = f"There is no workflow {named}."
+            raise NotFound(detail)
+
+
+async def _work(turn: Turn, rules: Rules, news: AllNews) -> Ticked:
     tick = _Tick(turn=turn, rules=rules)
-    await tick.check_named()
-    await tick.hear(forge)
+    await tick.take_in(news)
     await tick.active()
     await tick.post_merge()
     await tick.uat()
@@ -114,21 +136,7 @@ class _Tick:
         async with self.turn.reading() as conn:
             return await boards.read(conn, self.rules)
 
-    async def check_named(self) -> None:
-        named = self.rules.named
-        if named is None:
-            return
-        async with self.turn.reading() as conn:
-            if not await workflows.by_ids(conn, [named]):
-                detail = f"There is no workflow {named}."
-                raise NotFound(detail)
-
-    async def hear(self, forge: Forge | None) -> None:
-        """Ask the forge about pull requests that matter, while no transaction is open."""
-        if forge is None:
-            return
-        board = await self.board()
-        news = await ask(forge, board.workflows, board.now)
+    async def take_in(self, news: AllNews) -> None:
         for workflow_id, error in news.errors:
             self.report.errors.append((workflow_id, complain(f"workflow {workflow_id}", error)))
         for workflow_id, heard in news.heard.items():

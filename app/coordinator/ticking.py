@@ -2,7 +2,11 @@
 
 **One at a time.** Both serialise on one advisory lock that is only tried for: a second tick answers
 at once that another is running. The lock is held by a transaction on a connection that does nothing
-else, and ends with it, however it ends.
+else, and ends with it, however it ends. That connection is beside the pool, one for all ticks of a
+process: what a tick does takes one connection of the pool at a time, as any request does.
+
+**Heard first.** The forge may take its time. So a tick asks it before it does anything, and a dry
+run before its transaction: while it is asked, neither a connection of the pool nor a row is held.
 
 **Epoch.** A connection can die and take the lock along while the tick lives on. So each tick takes
 a number, and everything it writes is committed only while that number is the newest. A successor
@@ -20,7 +24,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from logging import getLogger
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from app.coordinator.paging import Page, page_of, place
@@ -33,6 +37,7 @@ from app.store.session import Connection, Database
 from app.store.ticks import Epoch, TickId, TickRecord
 
 T = TypeVar("T")
+News = TypeVar("News")
 
 LOG: Final = getLogger("app.scheduler")
 """What goes wrong in a tick is logged here, with ``[scheduler]`` in front."""
@@ -125,23 +130,33 @@ class Turn:
         return await settled(self.db, in_turn)
 
 
-Work = Callable[[Turn], Awaitable[Ticked]]
+Hear: TypeAlias = Callable[[], Awaitable[News]]
+Work: TypeAlias = Callable[[Turn, News], Awaitable[Ticked]]
 
 
-async def take_turn(db: Database, occasion: Occasion, work: Work) -> Ticked:
+async def take_turn(db: Database, occasion: Occasion, hear: Hear[News], work: Work[News]) -> Ticked:
     """Do a tick's work if it is its turn, and store its report.
+
+    Args:
+        db: where.
+        occasion: which tick.
+        hear: asks elsewhere for what the work needs to know; it keeps no connection meanwhile.
+        work: does it, knowing that.
 
     Raises:
         Unavailable: the database cannot be reached; what was committed before stays.
     """
     if occasion.dry_run:
-        return await _rehearse(db, occasion, work)
+        return await _rehearse(db, occasion, hear, work)
     ticked: Ticked | None = None
     try:
-        async with db.transaction() as lock:
-            if not await ticks.try_lock(lock):
+        async with db.aside() as lock:
+            if lock is None:  # The other one is a tick of this very process.
                 return Ticked(skipped=BUSY)
-            ticked = await _in_turn(db, occasion, work)
+            async with lock.transaction():
+                if not await ticks.try_lock(lock):
+                    return Ticked(skipped=BUSY)
+                ticked = await _in_turn(db, occasion, hear, work)
     except Unavailable:
         if ticked is None:
             raise
@@ -176,7 +191,7 @@ def complain(what: str, error: Exception) -> str:
     return said
 
 
-async def _in_turn(db: Database, occasion: Occasion, work: Work) -> Ticked:
+async def _in_turn(db: Database, occasion: Occasion, hear: Hear[News], work: Work[News]) -> Ticked:
     async def begin(conn: Connection) -> Epoch | None:
         if await _was_served(conn, occasion):
             return None
@@ -187,7 +202,7 @@ async def _in_turn(db: Database, occasion: Occasion, work: Work) -> Ticked:
         return Ticked(skipped=SERVED)
     turn = Turn(db=db, epoch=epoch)
     try:
-        ticked = await work(turn)
+        ticked = await work(turn, await hear())
         await turn.write(lambda conn: _keep(conn, occasion, ticked))
     except Superseded:
         LOG.warning("[scheduler] the tick over %s was overtaken by another", occasion.kind)
@@ -195,14 +210,16 @@ async def _in_turn(db: Database, occasion: Occasion, work: Work) -> Ticked:
     return ticked
 
 
-async def _rehearse(db: Database, occasion: Occasion, work: Work) -> Ticked:
+async def _rehearse(db: Database, occasion: Occasion, hear: Hear[News], work: Work[News]) -> Ticked:
+    async with db.connection() as conn:
+        if await _was_served(conn, occasion):
+            return Ticked(skipped=SERVED)
+    news = await hear()
     async with db.connection() as conn:
         rehearsal = conn.transaction()
         await rehearsal.start()
         try:
-            if await _was_served(conn, occasion):
-                return Ticked(skipped=SERVED)
-            return await work(Turn(db=db, epoch=Epoch(0), rehearsal=conn))
+            return await work(Turn(db=db, epoch=Epoch(0), rehearsal=conn), news)
         finally:
             await rehearsal.rollback()
 

@@ -4,6 +4,9 @@ Claims and explanations share one event loop and one set of connections. A dashb
 a hundred explanations at once waits for its turn holding neither; those who claim never pass here.
 And whoever had a turn leaves it empty for some time after, in proportion to what it took: who asks
 now and then never notices, and who asks without a pause leaves half of the time to claims.
+
+Dry runs of ticks have a turnstile of their own: each asks the forge, which may take its time, and
+explanations of the queue must not wait for it.
 """
 
 import asyncio
@@ -14,6 +17,9 @@ from app.errors import Unavailable
 
 EXPLANATIONS_AT_ONCE = 2
 """One may wait for the database while the other computes; more would only compute by turns."""
+
+REHEARSALS_AT_ONCE = 1
+"""They ask the forge the same questions, and decide on the same rows."""
 
 REST = 3.0
 """How many times as long as it was taken a turn stays empty: two are taken half the time."""
@@ -46,7 +52,7 @@ class Turnstile:
             Unavailable: too many are waiting already.
         """
         if self._free.locked() and self._waiting >= self._queue_max:
-            detail = "Too many explanations are being asked for at once."
+            detail = "Too many explanations or dry runs are being asked for at once."
             raise Unavailable(detail, retry_after_s=RETRY_AFTER_S)
         self._waiting += 1
         try:

@@ -78,7 +78,11 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="address to serve on")
     port: int = Field(default=8420, ge=0, le=65535, description="port to serve on; 0 takes any")
     database_pool_size: int = Field(
-        default=10, ge=3, le=1000, description="most database connections of one process"
+        default=10,
+        ge=3,
+        le=1000,
+        description="most database connections of one process, beside one to listen on and one for "
+        "the lock of a tick",
     )
     database_pool_timeout_s: float = Field(
         default=5.0,

@@ -1,11 +1,13 @@
 """Connections to PostgreSQL: few, long-lived, and bounded.
 
-A request holds one connection at most and waits at most ``timeout_s`` for it, else it is answered
-:class:`app.errors.Unavailable`. The pool's reset, a round trip at every release, is switched off:
-nothing here changes a session's settings, and an open transaction is rolled back anyway. A
-connection that died is replaced by the next request that needs one, so a database that went away
-and came back needs no restart of ours. Whatever goes wrong with the connection itself, and not
-with the statement, is ``Unavailable`` to the caller.
+A request holds one connection of the pool at most and waits at most ``timeout_s`` for it, else it
+is answered :class:`app.errors.Unavailable`. A transaction that only stays open while others work,
+as that of a tick's lock does, has a connection beside the pool (:meth:`Database.aside`), one in a
+process. The pool's reset, a round trip at every release, is switched off: nothing here changes a
+session's settings, and an open transaction is rolled back anyway. A connection that died is
+replaced by the next request that needs one, so a database that went away and came back needs no
+restart of ours. Whatever goes wrong with the connection itself, and not with the statement, is
+``Unavailable`` to the caller.
 
 Behind a pooler in transaction mode each transaction, and each statement outside of one, may meet
 another server process. So nothing is kept there: statements are prepared without a name and, as
@@ -16,7 +18,7 @@ transaction's; and what needs a session, LISTEN and migrations, goes around the 
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
@@ -76,6 +78,7 @@ class Database:
         self.url = url
         self.limits = limits
         self._pool = pool
+        self._aside = False
 
     @classmethod
     async def open(cls, url: str, limits: Limits | None = None) -> Self:
@@ -122,6 +125,30 @@ class Database:
             )
             await _prepare(lent)
             return lent
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record] | None"]:
+        """Lend a connection beside the pool, opened for the block; None while it is lent already.
+
+        For a transaction that does nothing but stay open: one of the pool would be missed there.
+
+        Raises:
+            Unavailable: the database cannot be reached, or not any more.
+        """
+        if self._aside:
+            yield None
+            return
+        self._aside = True
+        try:
+            lent = await self.dedicated()
+            try:
+                with reachable():
+                    yield lent
+            finally:
+                with suppress(*CONNECTION_LOST):
+                    await lent.close(timeout=self.limits.timeout_s)
+        finally:
+            self._aside = False
 
     async def close(self) -> None:
         """Close every connection; those in use are given a moment and then cut."""

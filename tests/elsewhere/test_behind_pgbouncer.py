@@ -18,8 +18,10 @@ from tests.support.api import body_of, fleet_on_port
 from tests.support.command import fleet
 from tests.support.crowds import crowd_at
 from tests.support.replicas import replica
+from tests.support.ticks import nothing_heard
 from tests.support.whole_path import walk
 
+REPOS, WORKFLOWS = Occasion(kind=TickKind.REPOS), Occasion(kind=TickKind.WORKFLOWS)
 CROWD, ROUNDS, TICKS, KILLS = 200, 20, 50, 5
 POOLED = Limits(statement_cache=0, timeout_s=30)
 
@@ -62,10 +64,10 @@ async def test_no_tick_leaves_a_lock_behind(database_url: str, pooled_url: str) 
     db = await Database.open(pooled_url, POOLED)
     for _ in range(TICKS // 2):
         assert not (await sweep(db)).busy
-        assert (await take_turn(db, Occasion(kind=TickKind.REPOS), in_vain)).skipped is None
+        assert (await take_turn(db, REPOS, nothing_heard, in_vain)).skipped is None
         assert await direct.fetchval(ADVISORY) == 0
         with pytest.raises(ZeroDivisionError):
-            await take_turn(db, Occasion(kind=TickKind.WORKFLOWS), midway)
+            await take_turn(db, WORKFLOWS, nothing_heard, midway)
         assert await direct.fetchval(ADVISORY) == 0
     await db.close()
     await direct.close()
@@ -167,13 +169,13 @@ async def until_served(caller: httpx.AsyncClient, path: str, **body: object) -> 
     raise AssertionError
 
 
-async def in_vain(turn: Turn) -> Ticked:
+async def in_vain(turn: Turn, _news: None) -> Ticked:
     async with turn.reading() as conn:
         await conn.fetchval("select count(*) from job")
     return Ticked()
 
 
-async def midway(turn: Turn) -> Ticked:
+async def midway(turn: Turn, _news: None) -> Ticked:
     async def act(conn: Connection) -> None:
         await conn.execute("update token set name = 'half done'")
         raise ZeroDivisionError

@@ -8,7 +8,7 @@ from tests.support.workflows import workshop
 
 
 async def test_ten_concurrent_ticks_equal_one_there_too(database_url: str, pooled_url: str) -> None:
-    """A tick needs two of the connections, one for its lock: the others must not keep them."""
+    """A tick keeps one of the two for its lock: the others must not keep the second."""
     async with fleet_on_port(database_url, pooled_url=pooled_url) as fleet:
         shop = await workshop(fleet)
         flow = await shop.workflow()

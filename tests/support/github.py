@@ -50,6 +50,9 @@ class Server:
     unchanged: int = 0
     tokens: list[str | None] = field(default_factory=list)
     url: str = ""
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by every question; and the answer to it waits until it is ``open``."""
+    open: asyncio.Event = field(default_factory=asyncio.Event)
     now: datetime = START
 
     def clock(self) -> datetime:
@@ -106,8 +109,11 @@ class Server:
 async def github_server() -> AsyncIterator[Server]:
     """Serve a GitHub for as long as the block lasts."""
     server = Server()
+    server.open.set()
 
     async def answer(request: Request) -> Response:
+        server.arrived.set()
+        await server.open.wait()
         return server.answer(request)
 
     app = Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
@@ -120,6 +126,7 @@ async def github_server() -> AsyncIterator[Server]:
         await running.ready.wait()
         yield server
     finally:
+        server.open.set()
         running.should_exit = True
         await serving
         listening.close()

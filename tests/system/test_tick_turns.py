@@ -26,6 +26,7 @@ from tests.support.api import Fleet, body_of, fleet_in_process
 from tests.support.command import PROGRAM
 from tests.support.environment import child_environment
 from tests.support.replicas import replicas
+from tests.support.ticks import nothing_heard
 from tests.support.workflows import Workshop, workshop
 
 TICK_LOCK = 0x7469636B
@@ -131,22 +132,22 @@ async def test_a_held_lock_is_answered_at_once_and_nobody_waits(
 async def test_ticks_that_fall_leave_no_lock_behind(db: Database) -> None:
     """C27: the lock is its transaction's; with half of the ticks falling midway, none is left."""
 
-    async def fall(_turn: Turn) -> Ticked:
+    async def fall(_turn: Turn, _news: None) -> Ticked:
         message = "midway"
         raise RuntimeError(message)
 
-    async def stand(_turn: Turn) -> Ticked:
+    async def stand(_turn: Turn, _news: None) -> Ticked:
         return Ticked()
 
     occasion = Occasion(kind=TickKind.WORKFLOWS, window="w")
     for _ in range(5):
         with pytest.raises(RuntimeError, match="midway"):
-            await take_turn(db, occasion, fall)
-        assert (await take_turn(db, OCCASION, stand)).skipped is None
+            await take_turn(db, occasion, nothing_heard, fall)
+        assert (await take_turn(db, OCCASION, nothing_heard, stand)).skipped is None
         async with db.connection() as conn:
             left = await conn.fetchval("select count(*) from pg_locks where locktype = 'advisory'")
         assert left == 0
-    assert (await take_turn(db, occasion, stand)).skipped is None
+    assert (await take_turn(db, occasion, nothing_heard, stand)).skipped is None
 
 
 async def test_a_window_is_served_once(fleet: Fleet) -> None:
@@ -194,17 +195,17 @@ async def test_a_tick_whose_lock_was_lost_commits_nothing_beside_its_successor(
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def stands_still(turn: Turn) -> Ticked:
+    async def stands_still(turn: Turn, _news: None) -> Ticked:
         begun.set()
         await go_on.wait()
         await turn.write(lambda conn: projects.by_ids(conn, []))
         return Ticked(report={"by": "the one that was overtaken"})
 
-    async def passes(turn: Turn) -> Ticked:
+    async def passes(turn: Turn, _news: None) -> Ticked:
         del turn
         return Ticked(report={"by": "the successor"})
 
-    first = asyncio.create_task(take_turn(db, OCCASION, stands_still))
+    first = asyncio.create_task(take_turn(db, OCCASION, nothing_heard, stands_still))
     await begun.wait()
     async with connected(database_url) as killer:
         await killer.execute(
@@ -213,7 +214,7 @@ async def test_a_tick_whose_lock_was_lost_commits_nothing_beside_its_successor(
             TICK_LOCK,
         )
     other = await Database.open(database_url, Limits(size=2))
-    while (second := await take_turn(other, OCCASION, passes)).skipped is not None:
+    while (second := await take_turn(other, OCCASION, nothing_heard, passes)).skipped is not None:
         assert second.skipped == BUSY
     go_on.set()
     assert (await first).skipped == SUPERSEDED

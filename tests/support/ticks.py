@@ -1,0 +1,5 @@
+"""Ticks by hand: what goes around their work."""
+
+
+async def nothing_heard() -> None:
+    """Ask no forge."""

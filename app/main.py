@@ -122,7 +122,7 @@ def _services(db: Database, hot: Database, settings: Settings, forge: GitHub | N
             metrics.swept(_counts(report))
         return report
 
-    workflows = _WorkflowTicks(db=db, settings=settings, metrics=metrics, forge=forge)
+    workflows = _WorkflowTicks(db=db, settings=settings, forge=forge)
     repos = _RepoTicks(db=db, settings=settings, metrics=metrics, forge=forge)
     secret = settings.github_webhook_secret
     return Services(
@@ -155,7 +155,6 @@ class _RepoTicks:
     async def tick(self, occasion: Occasion) -> Ticked:
         ticked = await tick_repos(self.db, occasion, self.forge)
         if ticked.skipped is None and not occasion.dry_run:
-            self.metrics.ticked(occasion.kind)
             self.metrics.repos_ticked(ticked.report)
         return ticked
 
@@ -191,14 +190,10 @@ class _WorkflowTicks:
 
     db: Database
     settings: Settings
-    metrics: Metrics
     forge: Forge | None = None
 
     async def tick(self, occasion: Occasion, named: WorkflowId | None) -> Ticked:
-        ticked = await tick_workflows(self.db, occasion, self._rules(named), self.forge)
-        if ticked.skipped is None and not occasion.dry_run:
-            self.metrics.ticked(occasion.kind)
-        return ticked
+        return await tick_workflows(self.db, occasion, self._rules(named), self.forge)
 
     async def explain(self) -> WorkflowsExplained:
         return await explain_workflows(self.db, self._rules(None), self.forge)

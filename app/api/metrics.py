@@ -5,6 +5,7 @@ the usual methods (or ``other``), and the status.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
@@ -118,20 +119,22 @@ class Metrics:
             if count:
                 self.lease(outcome, count)
 
-    def ticked(self, kind: str) -> None:
-        """Keep the time of a tick that did its work."""
-        self.last_success.labels(kind).set_to_current_time()
+    def ticked(self, newest: Mapping[str, datetime]) -> None:
+        """Show when ticks last did their work, in any process, before its restart too."""
+        for kind, at in newest.items():
+            self.last_success.labels(kind).set(at.timestamp())
 
     def _count_ticks(self) -> None:
         """Start what is counted of ticks, repos and their forge."""
         self.last_success = Gauge(
             "fleet_tick_last_success",
-            "When a tick last did its work, in seconds since 1970; skipped ones do not count.",
+            "When a tick last did its work, in seconds since 1970; skipped ones do not count."
+            " Of workflows and repos in any process, of leases in this one.",
             ["tick"],
             registry=self.registry,
         )
         for tick in ("leases", "workflows", "repos"):
-            self.last_success.labels(tick)  # there from the start: 0 until the first success
+            self.last_success.labels(tick)  # there from the start: 0 if there was none yet
         self.dispatched = Counter(
             "fleet_repo_dispatches",
             "What the tick over repos dispatched, by feature.",

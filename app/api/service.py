@@ -13,6 +13,7 @@ from app.api.metrics import CONTENT_TYPE
 from app.api.problem_pages import page_of
 from app.api.routing import CheckedRoute
 from app.coordinator.ready import ready
+from app.coordinator.ticking import newest_ticks
 from app.errors import NotFound, Unavailable
 from app.wire.service import Liveness, Readiness
 
@@ -49,6 +50,7 @@ async def metrics(_by: Anybody, tools: Tools) -> Response:
     """Show what this process counted, in the format of Prometheus; any token may read it."""
     with suppress(Unavailable):
         # Without a database there are still the numbers of this process.
+        tools.metrics.ticked(await newest_ticks(tools.db))
         tools.metrics.waits(await tools.metrics.backlog.read(tools.db, tools.desk.waiting()))
     return Response(tools.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 

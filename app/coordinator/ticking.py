@@ -22,6 +22,7 @@ that would be a transaction of its own is a savepoint of it, so that each step s
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from logging import getLogger
 from typing import Final, TypeAlias, TypeVar
@@ -182,6 +183,12 @@ async def last_tick(db: Database, kind: TickKind) -> TickRecord | None:
     """Read the newest report of a kind."""
     async with db.connection() as conn:
         return await ticks.latest(conn, kind)
+
+
+async def newest_ticks(db: Database) -> dict[str, datetime]:
+    """Tell when a tick of each kind last did its work, whichever process that was."""
+    async with db.connection() as conn:
+        return await ticks.newest(conn, [*TickKind])
 
 
 def complain(what: str, error: Exception) -> str:

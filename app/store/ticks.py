@@ -6,7 +6,7 @@ whose lock was lost with its connection holds an old number, and nothing it does
 successor.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NewType
@@ -72,6 +72,12 @@ async def latest(conn: Connection, kind: str) -> TickRecord | None:
     """Read the newest report of a kind."""
     found = await page(conn, kind=kind, after=None, limit=1)
     return found[0] if found else None
+
+
+async def newest(conn: Connection, kinds: Sequence[str]) -> dict[str, datetime]:
+    """Tell when the newest tick of each kind was; one that never ticked is left out."""
+    rows = await conn.fetch(sql("tick_newest"), kinds)
+    return {row["kind"]: row["at"] for row in rows}
 
 
 async def page(

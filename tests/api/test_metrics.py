@@ -1,6 +1,8 @@
 """Numbers: bounded, and of this application alone."""
 
-from tests.support.api import Fleet, body_of, problem_of
+from datetime import datetime
+
+from tests.support.api import Fleet, body_of, fleet_in_process, problem_of
 
 
 async def test_noise_makes_no_series(fleet: Fleet) -> None:
@@ -61,4 +63,31 @@ async def test_what_waits_is_counted_by_what_is_in_the_way(fleet: Fleet) -> None
         'fleet_jobs_pending{reason="claimable"} 1.0',
         'fleet_jobs_pending{reason="missing_capability"} 1.0',
         'fleet_jobs_pending{reason="not_before"} 1.0',
+    }
+
+
+async def test_the_last_tick_is_known_to_every_process_and_after_a_restart(
+    database_url: str,
+) -> None:
+    """Else whoever watches is called at each restart, and by any process that never ticked."""
+    async with fleet_in_process(database_url) as ticks, fleet_in_process(database_url) as other:
+        assert await last_ticks(other) == {"workflows": 0, "repos": 0}
+        for kind in ("workflows", "repos"):
+            assert (await ticks.cron.post(f"/tick/{kind}")).status_code == 200
+        stored = body_of(await ticks.ops.get("/ticks"))["items"]
+        done = {each["kind"]: datetime.fromisoformat(each["at"]).timestamp() for each in stored}
+        assert set(done) == {"workflows", "repos"}
+        assert await last_ticks(ticks) == await last_ticks(other) == done
+        await ticks.cron.post("/tick", params={"dry_run": "true"})
+        assert await last_ticks(ticks) == done
+    async with fleet_in_process(database_url) as restarted:
+        assert await last_ticks(restarted) == done
+
+
+async def last_ticks(fleet: Fleet) -> dict[str, float]:
+    lines = (await fleet.ops.get("/metrics")).text.splitlines()
+    values = dict(line.split() for line in lines if line.startswith("fleet_tick_last_success{"))
+    return {
+        kind: float(values[f'fleet_tick_last_success{{tick="{kind}"}}'])
+        for kind in ("workflows", "repos")
     }

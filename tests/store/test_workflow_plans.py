@@ -63,6 +63,9 @@ async def test_no_table_is_read_whole(db: Database) -> None:
             assert scanned_whole(await plan(conn, text, *arguments)) == set()
         ticks = await plan(conn, sql("tick_page"), "workflows", None, 51)
         assert scanned_whole(ticks) == set()
+        newest = await plan(conn, sql("tick_newest"), ["workflows", "repos"])
+        assert scanned_whole(newest) == set()
+        assert "Sort" not in {node["Node Type"] for node in newest}
 
 
 @pytest.mark.parametrize("kind", ["workflows", "repos"])

@@ -1,10 +1,10 @@
-"""What `deploy/` ships: the crontab's own command lines, run for real; and when they run."""
+"""What `deploy/` ships: its command lines, run for real; when they run, and for which window."""
 
 import asyncio
 import json
 import re
 import sys
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -13,59 +13,16 @@ import yaml
 
 from app.api.application import application
 from app.api.document import routes_of
-from tests.support.api import body_of, fleet_on_port
+from tests.support.api import Fleet, body_of, fleet_on_port
+from tests.support.deployed import DEPLOY, WAYS, Call, cronjobs, crontab
 from tests.support.environment import child_environment
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-ASSIGNMENT = re.compile(r"^(\w+)=(.*)$")
+SLOT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+"""A time when a slot of workflows and one of repos begin."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A line of the crontab."""
-
-    minute: frozenset[int]
-    hour: frozenset[int]
-    command: str
-
-    @property
-    def path(self) -> str:
-        (path,) = re.findall(r"/tick/\w+", self.command)
-        return str(path)
-
-
-def field_of(text: str, size: int) -> frozenset[int]:
-    """Read a field of a crontab as the numbers that it stands for."""
-    found: set[int] = set()
-    for part in text.split(","):
-        span, _, step = part.partition("/")
-        first, _, last = span.partition("-")
-        everything = span == "*"
-        numbers = range(size) if everything else range(int(first), int(last or first) + 1)
-        found.update(numbers[:: int(step or 1)])
-    return frozenset(found)
-
-
-def crontab() -> tuple[dict[str, str], list[Entry]]:
-    """Read what the crontab sets, and its entries as cron would run them."""
-    environment, entries = {}, []
-    for line in (DEPLOY / "crontab").read_text().splitlines():
-        if not line or line.startswith("#"):
-            continue
-        if assigned := ASSIGNMENT.match(line):
-            environment[assigned[1]] = assigned[2]
-            continue
-        minute, hour, *any_day, command = line.split(" ", 5)
-        assert any_day == ["*", "*", "*"]
-        assert not re.search(r"(?<!\\)%", command), "cron ends a command at a bare %"
-        entries.append(
-            Entry(
-                minute=field_of(minute, 60),
-                hour=field_of(hour, 24),
-                command=command.replace("\\%", "%"),
-            )
-        )
-    return environment, entries
+DATE = """#!/bin/sh
+case $1 in +%s) echo "$NOW" ;; *) exec /bin/date "$@" ;; esac
+"""
 
 
 def test_workflows_are_ticked_every_three_minutes_without_gap_or_overlap() -> None:
@@ -97,14 +54,7 @@ def test_the_token_is_on_no_command_line() -> None:
 
 def test_kubernetes_has_the_same_schedules() -> None:
     _, entries = crontab()
-    jobs = [*yaml.safe_load_all((DEPLOY / "cronjobs.yaml").read_text())]
-    assert {each["spec"]["timeZone"] for each in jobs} == {"Asia/Ho_Chi_Minh"}
-    described = []
-    for each in jobs:
-        minute, hour, *_ = each["spec"]["schedule"].split()
-        container = each["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
-        (path,) = re.findall(r"/tick/\w+", container["args"][0])
-        described.append((path, field_of(minute, 60), field_of(hour, 24)))
+    described = [(each.path, each.minute, each.hour) for each in cronjobs()]
     assert described == [(each.path, each.minute, each.hour) for each in entries]
 
 
@@ -134,33 +84,71 @@ async def test_the_health_check_of_the_image_asks_where_it_is_served(database_ur
 
 
 @pytest.fixture
-def no_waiting(tmp_path: Path) -> str:
+def programs(tmp_path: Path) -> Path:
     """A folder to look for programs in first, where `sleep` is over at once."""
-    (tmp_path / "sleep").symlink_to("/bin/true")
-    return str(tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sleep").symlink_to("/bin/true")
+    return tmp_path / "bin"
 
 
-async def test_the_command_lines_of_the_crontab_tick(
-    database_url: str, tmp_path: Path, no_waiting: str
+async def run(call: Call, programs: Path, **environment: str) -> None:
+    """Run what calls for a tick; it must succeed without a word."""
+    ours = child_environment(**call.environment, **environment)
+    ours["PATH"] = f"{programs}:{ours['PATH']}"
+    process = await asyncio.create_subprocess_exec(
+        *call.argv, env=ours, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    _, complaint = await process.communicate()
+    assert (process.returncode, complaint) == (0, b""), call
+
+
+def calls(way: str, fleet: Fleet, folder: Path) -> list[Call]:
+    """What one of the three ways starts, with a token of cron."""
+    header = folder / "cron.header"
+    header.write_text(f"Authorization: Bearer {fleet.tokens['cron']}\n")
+    return [*WAYS[way](fleet.url, header)]
+
+
+async def windows(fleet: Fleet) -> list[tuple[str, str]]:
+    """The windows that were served, by kind, the first first."""
+    stored = body_of(await fleet.ops.get("/ticks"))["items"]
+    return [(each["kind"], each["window"]) for each in reversed(stored)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_command_lines_tick(
+    database_url: str, tmp_path: Path, programs: Path, way: str
 ) -> None:
-    environment, entries = crontab()
     served = {each.path for each in routes_of(application())}
     async with fleet_on_port(database_url) as fleet:
-        header = tmp_path / "cron.header"
-        header.write_text(f"Authorization: Bearer {fleet.tokens['cron']}\n")
-        ours = child_environment(
-            **{**environment, "FLEET_URL": fleet.url, "FLEET_CRON_HEADER": str(header)}
-        )
-        ours["PATH"] = f"{no_waiting}:{ours['PATH']}"
-        ran = [each for each in entries if each.path in served]
+        ran = calls(way, fleet, tmp_path)
+        assert {each.path for each in ran} == {"/tick/workflows", "/tick/repos", "/tick/leases"}
+        assert {each.path for each in ran} <= served
         for each in ran:
-            process = await asyncio.create_subprocess_shell(
-                each.command, env=ours, stderr=asyncio.subprocess.PIPE
-            )
-            _, complaint = await process.communicate()
-            assert (process.returncode, complaint) == (0, b""), each.command
-        stored = body_of(await fleet.ops.get("/ticks", params={"kind": "workflows"}))["items"]
-    assert {each.path for each in ran} >= {"/tick/workflows", "/tick/leases"}
-    # Both entries call for the same minute here (or for two, at its turn), and a window once.
-    assert len(stored) == len({each["window"] for each in stored})
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d", each["window"]) for each in stored)
+            await run(each, programs)
+        found = await windows(fleet)
+    assert {kind for kind, _ in found} == {"workflows", "repos"}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d", window) for _, window in found)
+
+
+async def test_machines_that_call_for_one_slot_tick_once(
+    database_url: str, tmp_path: Path, programs: Path
+) -> None:
+    """In whichever way they call, and however late; one after the other, so that no lock helps."""
+    (programs / "date").write_text(DATE)
+    (programs / "date").chmod(0o755)
+    begun = int(SLOT.timestamp())
+    async with fleet_on_port(database_url) as fleet:
+        for late_s, way in ((0, "cron"), (179, "systemd"), (61, "kubernetes")):
+            for each in calls(way, fleet, tmp_path):
+                await run(each, programs, NOW=str(begun + late_s))
+        one_slot = [("workflows", "2026-03-01T09:30"), ("repos", "2026-03-01T09:30")]
+        assert sorted(await windows(fleet)) == sorted(one_slot)
+        for late_s, way in ((180, "cron"), (359, "systemd"), (599, "kubernetes"), (600, "cron")):
+            for each in calls(way, fleet, tmp_path):
+                await run(each, programs, NOW=str(begun + late_s))
+        found = await windows(fleet)
+    assert [window[-5:] for kind, window in found if kind == "workflows"] == [
+        *("09:30", "09:33", "09:39")
+    ]
+    assert [window[-5:] for kind, window in found if kind == "repos"] == ["09:30", "09:40"]

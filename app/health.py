@@ -41,7 +41,11 @@ class PastLease:
 
 
 def derived_health(outcomes: Iterable[PastLease], now: datetime) -> Health:
-    """Degraded if at least half of the last 10 outcomes within 24 h, of at least 4, were bad."""
+    """Degraded if at least half of the last 10 outcomes within 24 h, of at least 4, were bad.
+
+    This is the law. Where a thousand factories are read at once PostgreSQL does the counting, in
+    ``factory_read``, and :func:`health_shown` judges by it; a property test holds the two together.
+    """
     recent = [past for past in _latest(outcomes) if now - past.ended_at <= DEGRADED_WINDOW]
     seen = recent[:DEGRADED_OUTCOMES_MAX]
     bad = sum(past.outcome is not Outcome.SUCCEEDED for past in seen)

@@ -54,20 +54,6 @@ class Renewal:
     lease_s: int | None = None
 
 
-async def renew(
-    db: Database, factory_id: FactoryId, ref: LeaseRef, lease_s: int | None = None
-) -> LeaseAnswer:
-    """Renew one lease, for as long as it was claimed for, or for ``lease_s``.
-
-    Raises:
-        NotFound: there is no such job.
-        Forbidden: the lease is another factory's.
-        StaleFence: the lease is lost, or its job's time to run is over.
-    """
-    answer = (await renew_all(db, factory_id, [ref], lease_s))[0]
-    return await insist_on(db, factory_id, answer)
-
-
 async def insist_on(db: Database, factory_id: FactoryId, answer: LeaseAnswer) -> LeaseAnswer:
     """Return the answer if the lease is not lost.
 
@@ -84,19 +70,11 @@ async def insist_on(db: Database, factory_id: FactoryId, answer: LeaseAnswer) ->
     return answer
 
 
-async def renew_all(
-    db: Database, factory_id: FactoryId, refs: Sequence[LeaseRef], lease_s: int | None = None
-) -> tuple[LeaseAnswer, ...]:
-    """Renew leases of a factory, each on its own; one answer for each, in their order."""
-    return (await renew_for_all(db, [Renewal(factory_id=factory_id, refs=refs, lease_s=lease_s)]))[
-        0
-    ]
-
-
 async def renew_for_all(db: Database, renewals: Sequence[Renewal]) -> list[tuple[LeaseAnswer, ...]]:
-    """Renew leases of several factories, no lease for two of them; as :func:`renew_all` for each.
+    """Renew leases of several factories, no lease for two of them, each lease on its own.
 
-    Running leases are prolonged together, by a statement that commits by itself.
+    Running leases are prolonged together, by a statement that commits by itself. For each renewal
+    there is one answer a lease, in their order.
     """
     wanted = [
         Renewing(lease=ref, factory_id=each.factory_id, lease_s=each.lease_s)

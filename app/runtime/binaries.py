@@ -38,19 +38,6 @@ def binaries_dir() -> Path:
     raise BinariesMissingError(message)
 
 
-def binary(name: str) -> Path:
-    """Find one program by name, such as ``pgbench``.
-
-    Raises:
-        BinariesMissingError: if it is not there.
-    """
-    path = binaries_dir() / name
-    if not path.exists():
-        message = f"PostgreSQL came without the program {name!r}"
-        raise BinariesMissingError(message)
-    return path
-
-
 def copy_binaries(target: Path, say: Callable[[str], None]) -> Path:
     """Copy the programs and their libraries below ``target``, once per version; readable by all.
 

@@ -11,16 +11,12 @@ from app.store.session import Connection
 from app.store.sql import sql
 
 
-async def cool(conn: Connection, account: str, until: datetime) -> None:
-    """Cool an account down until ``until``, or for longer if that was said before.
-
-    Row locks of accounts come last in a transaction, after those of seats, jobs and locks.
-    """
-    await conn.execute(sql("account_cool"), account, until)
-
-
 async def cool_factory(conn: Connection, factory_id: FactoryId, until: datetime) -> None:
-    """Cool down the account of a factory, as it stands in its settings; else the factory alone."""
+    """Cool down the account of a factory, as it stands in its settings; else the factory alone.
+
+    Until ``until``, or for longer if that was said before. Row locks of accounts come last in a
+    transaction, after those of seats, jobs and locks.
+    """
     await conn.execute(sql("account_cool_factory"), factory_id, until)
 
 

@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.runtime.binaries import binary
+from app.runtime.binaries import binaries_dir
 from tests.bench.figures import Figure, percentile
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -41,7 +41,10 @@ def pgbench(url: str, swaps: Swaps) -> Figure:
         if swaps.timed:
             flags += ["--log", f"--log-prefix={folder}/log"]
         done = subprocess.run(
-            [str(binary("pgbench")), *flags, url], check=False, capture_output=True, text=True
+            [binaries_dir() / "pgbench", *flags, url],
+            check=False,
+            capture_output=True,
+            text=True,
         )
         assert done.returncode == 0, done.stderr
         found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.MULTILINE)

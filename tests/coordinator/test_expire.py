@@ -9,7 +9,6 @@ from app.coordinator.complete import Completion
 from app.coordinator.expire import sweep
 from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.receipts import Settled
-from app.coordinator.renew import renew
 from app.errors import StaleFence
 from app.fleet import FactoryId, Health, JobState, Standing
 from app.store.session import Database
@@ -28,6 +27,7 @@ from tests.support.leases import (
     row_of,
     seats_used,
 )
+from tests.support.renewing import renew
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
 

@@ -7,7 +7,7 @@ import pytest
 from app.coordinator.cancel import cancel
 from app.coordinator.finish import LeaseRef
 from app.coordinator.heartbeat import Beat, heartbeat
-from app.coordinator.renew import RenewOutcome, renew, renew_all
+from app.coordinator.renew import RenewOutcome
 from app.errors import Forbidden, NotFound, StaleFence
 from app.fleet import FactoryId, Health, JobId, JobState
 from app.runtime.ids import new_id
@@ -26,6 +26,7 @@ from tests.support.leases import (
     row_of,
     seats_used,
 )
+from tests.support.renewing import renew, renew_all
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
 

@@ -13,7 +13,7 @@ import asyncpg
 import psutil
 import pytest
 
-from app.runtime.binaries import binary
+from app.runtime.binaries import binaries_dir
 from app.runtime.embedded import DataFolderInUseError, EmbeddedPostgresError, embedded_postgres
 from tests.support.environment import child_environment
 from tests.support.postgres import run_sync
@@ -193,7 +193,7 @@ def test_a_block_that_fails_stops_the_server(private_dir: Path) -> None:
 def test_pgbench_comes_with_it(private_dir: Path) -> None:
     with embedded_postgres(private_dir / "d", durable=False) as server:
         done = subprocess.run(
-            [binary("pgbench"), "--initialize", "--quiet", server.url],
+            [binaries_dir() / "pgbench", "--initialize", "--quiet", server.url],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
     assert "done in" in done.stderr

@@ -112,7 +112,7 @@ async def test_a_cool_down_stops_all_factories_of_the_account(db: Database) -> N
         await register(conn, "f2", account="team-a")
         await register(conn, "f3")
         until = await database_now(conn) + HOUR
-        await accounts.cool(conn, "team-a", until)
+        await accounts.cool_factory(conn, FactoryId("f1"), until)
         await accounts.cool_factory(conn, FactoryId("f2"), until - MINUTE)
         cooled = await factories.snapshot(conn, None)
         assert [facts.factory.cooldown_until for facts in cooled.factories] == [until, until, None]
@@ -134,7 +134,7 @@ async def test_what_has_ended_reads_as_not_there(db: Database) -> None:
     async with db.connection() as conn:
         await register(conn, account="team-a")
         past = await database_now(conn) - MINUTE
-        await accounts.cool(conn, "team-a", past)
+        await accounts.cool_factory(conn, FactoryId("f1"), past)
         await conn.execute(
             """
             update factory set quarantined_until = $1, drain_reason = 'r', drain_by = 'ann',

@@ -25,7 +25,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-run: install ## Start the whole fleet coordinator with demo data: PostgreSQL, API, page, ticker
+run: install ## Start the whole coordinator, PostgreSQL, API and ticks, and two factories that do real work
 	$(BIN)/fleet up --demo
 
 test: install ## Run every test on real PostgreSQL, with the coverage gates

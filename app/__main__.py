@@ -106,7 +106,7 @@ def mcp(
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Answer agents over standard input and output (Model Context Protocol); read-only."""
+    """Answer agents over standard input and output (MCP); they only read, unless told otherwise."""
     from app.mcp.server import make_server  # noqa: PLC0415 - its library takes a while to load
 
     async def run(client: FleetClient) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from app import planner, workflow_calls
 from app.fleet import JobState
+from app.tick_jobs import JobKind
 from app.workflow import STATUSES, Kind, Review, Status, Workflow, WorkflowId
 from tests.core.workflow_world import (
     PR,
@@ -104,9 +105,7 @@ def meddle(world: World, data: st.DataObject) -> None:
 def check(world: World, report: Report) -> None:
     at_work = planner.processing(world.workflows.values())
     board = world.board()
-    clones = [
-        planner.clone_of(each, board) for each in at_work if each.status is not Status.UAT_TESTING
-    ]
+    clones = [planner.clone_of(each, board) for each in at_work if not runs_uat(world, each)]
     assert len(set(clones)) == len(clones), "two agents in one clone"
     assert len(at_work) <= world.max_agents
     assert len(set(world.dedupe_keys)) == len(world.dedupe_keys)
@@ -126,6 +125,12 @@ def check(world: World, report: Report) -> None:
     assert not set(report.started) & set(report.waiting)
 
 
+def runs_uat(world: World, workflow: Workflow) -> bool:
+    """Whether the job at work is a UAT, which may share a clone; a cancelled one goes on, too."""
+    assert workflow.job_id is not None
+    return f":{JobKind.UAT_TEST}:" in world.dedupe_keys[workflow.job_id.int - 1]
+
+
 def settled(workflow: Workflow) -> bool:
     """Whether nothing is left to start: it is final, or a runbook that nobody asked for."""
     wanted = workflow.auto_run or workflow.run_requested
@@ -138,6 +143,16 @@ def settled(workflow: Workflow) -> bool:
 
 def picture(world: World) -> tuple[dict[WorkflowId, Workflow], int]:
     return dict(world.workflows), len(world.jobs)
+
+
+def test_a_uat_that_was_cancelled_may_share_its_clone_until_it_ends() -> None:
+    uat = make_workflow(1, status=Status.UAT_TESTING)
+    review = make_workflow(2, kind=Kind.PR_REVIEW, status=Status.REVIEWING)
+    world = World([uat, review])
+    check(world, world.tick())
+    assert [each.processing for each in world.workflows.values()] == [True, True]
+    change(world, 1, lambda each: workflow_calls.cancel(each, job_unfinished=True, now=world.now))
+    check(world, world.tick())
 
 
 @given(worlds, st.data())

@@ -1,9 +1,9 @@
 """What executing a workflow means: submit the job of its stage, poll it, and where its end leads.
 
 **Terms.** A *stage* is a status of a workflow of some kind in which a job does the work; which one
-is :data:`STAGES`. To *execute* a workflow is to poll its job if it is processing, else to submit
-one if there is one to submit. Nothing here waits, and nothing here asks whether a workflow *may*
-start now: that is :mod:`app.planner`'s.
+is :data:`STAGES`. To *execute* a workflow is to :func:`poll` its job if it is processing, else to
+:func:`begin`, which submits one if there is one to submit. Nothing here waits, and nothing here
+asks whether a workflow *may* start now: that is :mod:`app.planner`'s.
 
 **The way of a development workflow**::
 
@@ -98,24 +98,12 @@ class Ended:
     ending: Ending
 
 
-Outcome = Nothing | Submit | Running | Ended
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a workflow is executed: its project, and the key of its clone."""
 
     project: Project
     clone: str
-
-
-def execute(
-    workflow: Workflow, place: Place, job: JobReport | None, *, placeable: bool, now: datetime
-) -> Outcome:
-    """Poll a workflow that is processing, else submit the job of its stage, if it has one."""
-    if workflow.processing:
-        return poll(workflow, job, placeable=placeable, now=now)
-    return begin(workflow, place)
 
 
 def begin(workflow: Workflow, place: Place) -> Submit | Nothing:

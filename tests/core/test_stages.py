@@ -30,14 +30,16 @@ TABLE: list[Row] = [
 
 
 def ended(workflow: Workflow, job: JobReport | None, *, placeable: bool = True) -> Ended:
-    outcome = stages.execute(workflow, PLACE, job, placeable=placeable, now=NOW)
+    assert workflow.processing
+    outcome = stages.poll(workflow, job, placeable=placeable, now=NOW)
     assert isinstance(outcome, Ended)
     assert not outcome.after.processing
     return outcome
 
 
 def submitted(workflow: Workflow) -> Submit:
-    outcome = stages.execute(workflow, PLACE, None, placeable=True, now=NOW)
+    assert not workflow.processing
+    outcome = stages.begin(workflow, PLACE)
     assert isinstance(outcome, Submit)
     return outcome
 

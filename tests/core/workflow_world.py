@@ -233,26 +233,24 @@ class World:
 
     def _execute(self, workflow: Workflow) -> bool:
         """Do what the stage says, and tell whether the workflow is processing after it."""
-        board = self.board()
-        job = self.jobs.get(workflow.job_id) if workflow.job_id is not None else None
-        outcome = stages.execute(
-            workflow,
-            Place(
-                project=board.projects[workflow.project_id],
-                clone=planner.clone_of(workflow, board),
-            ),
-            job,
-            placeable=workflow.id.int not in self.unplaceable,
-            now=self.now,
-        )
-        match outcome:
-            case Submit():
+        match self._outcome(workflow):
+            case Submit() as submit:
                 job_id = JobId(UUID(int=len(self.jobs) + 1))
                 self.jobs[job_id] = JobReport(state=JobState.READY)
-                self.dedupe_keys.append(outcome.job.dedupe_key or "")
-                self.workflows[workflow.id] = replace(outcome.after, job_id=job_id)
-            case Ended():
-                self.workflows[workflow.id] = outcome.after
+                self.dedupe_keys.append(submit.job.dedupe_key or "")
+                self.workflows[workflow.id] = replace(submit.after, job_id=job_id)
+            case Ended() as ended:
+                self.workflows[workflow.id] = ended.after
             case _:
                 pass
         return self.workflows[workflow.id].processing
+
+    def _outcome(self, workflow: Workflow) -> stages.Nothing | Submit | stages.Running | Ended:
+        if workflow.processing:
+            job = self.jobs.get(workflow.job_id) if workflow.job_id is not None else None
+            placeable = workflow.id.int not in self.unplaceable
+            return stages.poll(workflow, job, placeable=placeable, now=self.now)
+        board = self.board()
+        project = board.projects[workflow.project_id]
+        place = Place(project=project, clone=planner.clone_of(workflow, board))
+        return stages.begin(workflow, place)

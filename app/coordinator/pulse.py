@@ -24,10 +24,18 @@ class PulseBook:
         self._seen.add(factory_id)
 
     async def flush(self, db: Database) -> dict[str, int]:
-        """Write down everybody seen, in one statement; tells how many."""
-        seen = self._seen | set(self._waiting())
-        self._seen = set()
+        """Write down everybody seen, in one statement; tells how many.
+
+        Raises:
+            Unavailable: the database cannot be reached; they are written the next time.
+        """
+        called, self._seen = self._seen, set()
+        seen = called | set(self._waiting())
         if seen:
-            async with db.connection() as conn:
-                await pulses.touch(conn, [Pulse(factory_id=each) for each in sorted(seen)])
+            try:
+                async with db.connection() as conn:
+                    await pulses.touch(conn, [Pulse(factory_id=each) for each in sorted(seen)])
+            except BaseException:
+                self._seen |= called
+                raise
         return {"seen": len(seen)}

@@ -73,11 +73,13 @@ async def decision(conn: Connection, decision_id: DecisionId) -> Decision | None
 async def page(
     conn: Connection, wanted: DecisionFilter, *, after: DecisionId | None, limit: int
 ) -> list[Decision]:
-    """Read the newest decisions that pass, older than ``after``."""
+    """Read the newest decisions that pass, older than ``after``, outside a transaction."""
     text, arguments = statement(page_query(wanted, after=after, limit=limit))
-    ids = [row["id"] for row in await conn.fetch(text, *arguments)]
-    rows = {row["id"]: row for row in await conn.fetch(sql("decisions_read"), ids)}
-    return [_decision(rows[each]) for each in ids if each in rows]
+    # One snapshot for both: else one pruned in between would make the page look like the last.
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        ids = [row["id"] for row in await conn.fetch(text, *arguments)]
+        rows = {row["id"]: row for row in await conn.fetch(sql("decisions_read"), ids)}
+    return [_decision(rows[each]) for each in ids]
 
 
 def page_query(

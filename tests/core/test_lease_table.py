@@ -107,6 +107,9 @@ def walk() -> Iterator[Triple]:
         if life.state is not JobState.LEASED:
             # The lock of a lapsed lease may be taken by another job at any time.
             found.append(later(replace(life, fence_open=False)))
+        if life.state is JobState.DEAD:
+            # People may repair it before they retry it, and say that it must not run too soon.
+            found.append(replace(life, run_after=after_s(10)))
         for move in MOVES:
             decision = move(life)
             if isinstance(decision, Change):

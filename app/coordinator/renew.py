@@ -2,7 +2,8 @@
 
 A running lease is prolonged by one statement. What that leaves out is looked at one by one: a lease
 that has lapsed is resumed if nobody has taken the job or its lock meanwhile, even if its factory
-has no free seat any more; everything else is lost.
+has no free seat any more; everything else is lost. A factory that was removed resumes nothing
+before it has registered again, as nothing would count the seat.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from app.coordinator.finish import LeaseRef
 from app.coordinator.steps import Step
 from app.fleet import FactoryId, JobId
 from app.life import Change, Event, Hand
-from app.store import leases, lives, retrying
+from app.store import enlisting, leases, lives, retrying
 from app.store.leases import Renewed, Renewing
 from app.store.lives import Reading
 from app.store.session import Connection, Database
@@ -112,7 +113,8 @@ async def _resume(
         step = _resumption(readings.get(ref.job_id), factory_id, ref, lease_s)
         if step is not None:
             wanted[ref] = step
-    if not wanted:
+    # Who was removed meanwhile has no seat to resume it on, until it registers again.
+    if not wanted or await enlisting.lock_seats(conn, factory_id) is None:
         return {}
     moved = await steps.write(conn, list(wanted.values()))
     if len(moved) < len(wanted):

@@ -7,7 +7,6 @@ from typing import Any
 
 import asyncpg
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -27,6 +26,7 @@ from app.store.migrate import (
     schema_is_current,
 )
 from tests.support.command import fleet_process
+from tests.support.migrating import back_to
 
 LOCK_KEY = 0x666C656574
 REPLICAS = 5
@@ -125,18 +125,5 @@ async def _one_step_back(url: str) -> str:
     steps = [
         each.revision for each in ScriptDirectory.from_config(alembic_config()).walk_revisions()
     ]
-    await _back_to(url, steps[1])
+    await back_to(url, steps[1])
     return steps[1]
-
-
-async def _back_to(url: str, revision: str) -> None:
-    def down(connection: Connection) -> None:
-        config = alembic_config()
-        config.attributes["connection"] = connection
-        command.downgrade(config, revision)
-
-    engine = create_async_engine(driver_url(url), poolclass=pool.NullPool)
-    async with engine.connect() as connection:
-        await connection.run_sync(down)
-        await connection.commit()
-    await engine.dispose()

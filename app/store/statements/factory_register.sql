@@ -1,4 +1,5 @@
 -- Registers a factory with its seats and its first sign of life, unless someone else just did.
+-- Leases that run under its name are counted: before 0007 some could outlive its removal.
 with made as (
     insert into factory (
         id, capabilities, engines, declared_cost_ceiling, declared_seat_limit, ops_cost_ceiling,
@@ -9,7 +10,12 @@ with made as (
     returning id
 ),
 seat as (
-    insert into factory_seat (factory_id, seat_limit) select id, coalesce($7, $5) from made
+    insert into factory_seat (factory_id, seat_limit, used)
+    select
+        m.id,
+        coalesce($7, $5),
+        (select count(*) from job b where b.holder = m.id and b.fence_open and b.seated)
+    from made m
 ),
 pulse as (
     insert into factory_pulse (factory_id, health, external_load, warm_repos)

@@ -1,5 +1,6 @@
 -- Writes what the law decided on leases, each compared with the reading it was decided on: the
--- version, the parents left and, if its fence was open under a lock, the lock's row.
+-- version, the parents left and, if its fence was open under a lock, the lock's row. A seat that
+-- is taken must be there: a factory that was removed has none, and what it holds is left out, too.
 -- Order of row locks: factory_seat, job, job_lock, each by key; a step is forced to finish by
 -- aggregating it. Jobs that moved meanwhile are left out of the answer.
 with want as materialized (
@@ -22,7 +23,9 @@ seat as materialized (
     order by factory_id
     for no key update
 ),
-seat_all as materialized (select count(*) as n from seat),
+seat_all as materialized (
+    select coalesce(array_agg(factory_id), '{}') as ids, count(*) as n from seat
+),
 class_now as materialized (
     select c.id
     from job_class c
@@ -39,6 +42,7 @@ held as materialized (
         and b.parents_left = w.parents_left_was
         and w.class_id = any((select ids from class_all)::bigint[])
         and (select n from seat_all) >= 0
+        and (w.seat_delta <= 0 or w.holder = any((select ids from seat_all)::text[]))
     order by b.id
     for no key update of b
 ),

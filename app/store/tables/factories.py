@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
+    CheckConstraint,
     Column,
     ForeignKey,
     Text,
@@ -78,6 +79,8 @@ class FactorySeatRow(SQLModel, table=True):
     last_served_at: datetime | None = Field(default=None, sa_column=time_column())
     awaited: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
     """Whether a claim waits until there is a free one: then whoever frees one says so."""
+
+    __table_args__ = (CheckConstraint("used >= 0", name="ck_factory_seat_used"),)
 
 
 class FactoryRepoRow(SQLModel, table=True):

@@ -1,0 +1,36 @@
+"""The seats in use are counted anew where they were wrong, and never fall below none.
+
+Revision 0007, after 0006.
+"""
+
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+_COUNT_SEATS = """
+    update factory_seat s
+    set used = n.used
+    from (
+        select f.factory_id, count(b.id) as used
+        from factory_seat f
+        left join job b on b.holder = f.factory_id and b.fence_open and b.seated
+        group by f.factory_id
+    ) n
+    where s.factory_id = n.factory_id and s.used <> n.used
+"""
+
+
+def upgrade() -> None:
+    """Apply this revision."""
+    # Nobody takes or gives back a seat between the count and the end of the migration.
+    op.execute("lock table factory_seat in access exclusive mode")
+    op.execute(_COUNT_SEATS)
+    op.create_check_constraint("ck_factory_seat_used", "factory_seat", "used >= 0")
+
+
+def downgrade() -> None:
+    """Undo this revision."""
+    op.drop_constraint("ck_factory_seat_used", "factory_seat")

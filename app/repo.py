@@ -15,6 +15,7 @@ from app.tick_jobs import JobDefaults, JobKind
 
 RepoId = NewType("RepoId", str)
 CandidateId = NewType("CandidateId", UUID)
+PullId = NewType("PullId", UUID)
 RunId = NewType("RunId", UUID)
 
 
@@ -128,8 +129,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pull:
-    """A pull request; ``attempt`` counts its verify jobs and only grows."""
+    """A pull request; ``attempt`` counts its verify jobs and only grows.
 
+    ``id`` is new whenever it is told of anew, as after it was closed, or removed: so its attempts
+    are told from those of before, which begin at the same number.
+    """
+
+    id: PullId
     number: int
     head_sha: str
     status: PullStatus = PullStatus.NEEDS_VERIFY

@@ -182,7 +182,7 @@ def _dedupe_key(repo: Repo, dispatch: Dispatch, run_id: RunId | None) -> str:
     if dispatch.pull is None:
         return f"repo:{repo.id}:run:{run_id}"
     pull = dispatch.pull
-    return f"repo:{repo.id}:pull:{pull.number}:{pull.head_sha}:{pull.attempt + 1}"
+    return f"repo:{repo.id}:pull:{pull.number}:{pull.id}:{pull.head_sha}:{pull.attempt + 1}"
 
 
 def _payload(repo: Repo, dispatch: Dispatch) -> JsonObject:

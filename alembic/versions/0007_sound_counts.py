@@ -1,8 +1,9 @@
-"""The seats in use are counted anew where they were wrong, and never fall below none.
+"""Counts that can be trusted: seats in use never fall below none, attempts never repeat.
 
 Revision 0007, after 0006.
 """
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0007"
@@ -29,8 +30,14 @@ def upgrade() -> None:
     op.execute("lock table factory_seat in access exclusive mode")
     op.execute(_COUNT_SEATS)
     op.create_check_constraint("ck_factory_seat_used", "factory_seat", "used >= 0")
+    # The attempts at a pull request begin anew with its row; by its id they are told apart.
+    op.add_column(
+        "repo_pull",
+        sa.Column("id", sa.Uuid(), server_default=sa.text("gen_random_uuid()"), nullable=False),
+    )
 
 
 def downgrade() -> None:
     """Undo this revision."""
+    op.drop_column("repo_pull", "id")
     op.drop_constraint("ck_factory_seat_used", "factory_seat")

@@ -13,7 +13,8 @@ from app import runs
 from app.coordinator.repo_book import RepoBook
 from app.forge.port import Forge, ForgeSilent, IssueFacts, PullFacts
 from app.pull import PullState
-from app.repo import Issue, IssueStatus, Pull, Repo
+from app.repo import Issue, IssueStatus, Pull, PullId, Repo
+from app.runtime.ids import new_id
 
 ASKED_MAX: Final = 50
 """How many missing ones are asked for in a tick; the others are asked for in the next."""
@@ -75,7 +76,8 @@ def pull_seen(book: RepoBook, seen: PullFacts) -> None:
     elif known is not None:
         book.pulls[seen.number] = runs.pull_seen(known, seen.head_sha)
     elif book.repo.pr_watching_enabled:
-        book.pulls[seen.number] = Pull(number=seen.number, head_sha=seen.head_sha)
+        new = Pull(id=PullId(new_id()), number=seen.number, head_sha=seen.head_sha)
+        book.pulls[seen.number] = new
 
 
 def issue_seen(book: RepoBook, seen: IssueFacts) -> None:

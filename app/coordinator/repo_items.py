@@ -20,6 +20,7 @@ from app.repo import (
     Issue,
     IssueStatus,
     Pull,
+    PullId,
     PullStatus,
     RepoId,
 )
@@ -100,7 +101,7 @@ async def bring_pull(
     def act(book: RepoBook) -> Brought[Pull]:
         known = book.pulls.get(number)
         if known is None:
-            book.pulls[number] = Pull(number=number, head_sha=head_sha)
+            book.pulls[number] = Pull(id=PullId(new_id()), number=number, head_sha=head_sha)
         else:
             book.pulls[number] = runs.pull_seen(known, head_sha)
         return Brought(item=book.pulls[number], created=known is None)

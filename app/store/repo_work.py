@@ -15,6 +15,7 @@ from app.repo import (
     Issue,
     IssueStatus,
     Pull,
+    PullId,
     PullStatus,
     RepoId,
     Run,
@@ -101,7 +102,7 @@ async def remove_candidate(conn: Connection, candidate_id: CandidateId) -> None:
 
 async def add_pull(conn: Connection, repo_id: RepoId, pull: Pull) -> None:
     """Store a new pull request."""
-    await conn.execute(sql("pull_insert"), repo_id, pull.number, *_pull_columns(pull))
+    await conn.execute(sql("pull_insert"), repo_id, pull.number, pull.id, *_pull_columns(pull))
 
 
 async def write_pull(conn: Connection, repo_id: RepoId, pull: Pull) -> None:
@@ -199,6 +200,7 @@ def _candidate(row: Record) -> Candidate:
 
 def _pull(row: Record) -> Pull:
     return Pull(
+        id=PullId(row["id"]),
         number=row["number"],
         head_sha=row["head_sha"],
         status=PullStatus(row["status"]),

@@ -19,6 +19,7 @@ from app.repo import (
     Issue,
     IssueStatus,
     Pull,
+    PullId,
     PullStatus,
     Repo,
     RepoId,
@@ -79,7 +80,7 @@ def make_candidate(
 
 
 def make_pull(number: int = 1, status: PullStatus = PullStatus.NEEDS_VERIFY) -> Pull:
-    return Pull(number=number, head_sha="abc", status=status)
+    return Pull(id=PullId(UUID(int=number)), number=number, head_sha="abc", status=status)
 
 
 class IssueFields(TypedDict, total=False):

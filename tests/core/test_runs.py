@@ -61,14 +61,14 @@ def test_a_run_carries_the_lock_of_its_repo_and_a_key_of_its_own() -> None:
     }
 
 
-def test_a_verify_job_has_no_lock_and_a_key_by_commit_and_attempt() -> None:
+def test_a_verify_job_has_no_lock_and_a_key_by_its_pull_commit_and_attempt() -> None:
     pull = replace(make_pull(7), attempt=2)
     dispatch = Dispatch(kind=JobKind.VERIFY_PR, prompt="Verify it.", pull=pull)
 
     job = runs.job_of(REPO, dispatch, None)
 
     assert job.job_class.lock is None
-    assert job.dedupe_key == "repo:shop:pull:7:abc:3"
+    assert job.dedupe_key == f"repo:shop:pull:7:{pull.id}:abc:3"
     assert job.payload["pull"] == {"number": 7, "head_sha": "abc"}
     assert runs.verifying(pull) == replace(pull, status=PullStatus.VERIFYING, attempt=3)
 

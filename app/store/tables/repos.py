@@ -97,6 +97,7 @@ class RepoPullRow(SQLModel, table=True):
 
     repo_id: str = Field(sa_column=_repo_column(key=True))
     number: int = Field(primary_key=True)
+    id: UUID = Field(sa_column_kwargs={"server_default": text("gen_random_uuid()")})
     version: int = Field(sa_type=BigInteger, sa_column_kwargs=_ONE)
     head_sha: str = Field(sa_type=Text)
     status: str = Field(sa_type=Text)

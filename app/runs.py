@@ -30,7 +30,7 @@ from app.repo import (
     RunId,
     RunStatus,
 )
-from app.tick_jobs import End, Ending, JobKind, class_of
+from app.tick_jobs import End, Ending, JobKind, class_of, dedupe_key
 
 FAILURES_MAX: Final = 3
 ISSUE_BACKOFF: Final = timedelta(minutes=30)
@@ -180,9 +180,10 @@ def pull_seen(pull: Pull, head_sha: str) -> Pull:
 
 def _dedupe_key(repo: Repo, dispatch: Dispatch, run_id: RunId | None) -> str:
     if dispatch.pull is None:
-        return f"repo:{repo.id}:run:{run_id}"
+        return dedupe_key("repo", repo.id, "run", run_id)
     pull = dispatch.pull
-    return f"repo:{repo.id}:pull:{pull.number}:{pull.id}:{pull.head_sha}:{pull.attempt + 1}"
+    attempt = pull.attempt + 1
+    return dedupe_key("repo", repo.id, "pull", pull.number, pull.id, pull.head_sha, attempt)
 
 
 def _payload(repo: Repo, dispatch: Dispatch) -> JsonObject:

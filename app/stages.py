@@ -43,6 +43,7 @@ from app.tick_jobs import (
     JobReport,
     Malformed,
     class_of,
+    dedupe_key,
     ending,
     malformed,
     text_of,
@@ -229,7 +230,7 @@ def _job(workflow: Workflow, kind: JobKind, place: Place) -> JobSpec:
         labels={"workflow_id": str(workflow.id), "project_id": str(project.id)},
         timeout_s=project.job_defaults.timeout_s,
         attempts_max=project.job_defaults.attempts_max,
-        dedupe_key=f"workflow:{workflow.id}:{kind}:{workflow.stage_attempt}",
+        dedupe_key=dedupe_key("workflow", workflow.id, kind, workflow.stage_attempt),
     )
 
 

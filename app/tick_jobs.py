@@ -14,8 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from app.fleet import CostClass, Factory, JobClass, JobRecord, JobState, Json, JsonObject, Priority
+
+_OF_TICKS: Final = "\x1f"
+"""Before the keys of ticks: no key that a caller can send begins like this."""
 
 
 class JobKind(StrEnum):
@@ -147,6 +151,16 @@ def class_of(required: frozenset[str], defaults: JobDefaults, lock: str | None) 
         priority=defaults.priority,
         lock=lock,
     )
+
+
+def dedupe_key(*parts: object) -> str:
+    """Make the key under which a tick submits a job: one that nobody else can have taken."""
+    return _OF_TICKS + ":".join(str(part) for part in parts)
+
+
+def shown_key(key: str | None) -> str | None:
+    """Return a job's dedupe key as people read it: without the mark of ticks."""
+    return None if key is None else key.removeprefix(_OF_TICKS)
 
 
 def text_of(value: Json) -> str | None:

@@ -12,6 +12,7 @@ from app.coordinator.receipts import FinishOutcome
 from app.coordinator.renew import LeaseAnswer
 from app.coordinator.submit import Submitted
 from app.fleet import JobRecord, Standing
+from app.tick_jobs import shown_key
 
 Plain = dict[str, Any]
 
@@ -52,7 +53,7 @@ def job(record: JobRecord) -> Plain:
         "timeout_s": record.timeout_s,
         "attempts": record.attempts,
         "max_attempts": record.attempts_max,
-        "dedupe_key": record.dedupe_key,
+        "dedupe_key": shown_key(record.dedupe_key),
         "labels": record.labels,
         "hold": _standing(record.hold),
         "factory_id": record.factory_id,

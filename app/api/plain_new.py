@@ -12,6 +12,7 @@ from app.api.calls import as_json
 from app.api.plain import Plain
 from app.coordinator.submit import NewJob, Shown, Submitted, View, as_inserted
 from app.fleet import ClassId, JobRecord, JobState
+from app.tick_jobs import shown_key
 
 
 class Reply:
@@ -48,7 +49,7 @@ class Reply:
             "if_parent_fails": spec.if_parent_fails,
             "timeout_s": spec.timeout_s,
             "max_attempts": spec.attempts_max,
-            "dedupe_key": spec.dedupe_key,
+            "dedupe_key": shown_key(spec.dedupe_key),
             "labels": spec.labels,
             "warnings": warnings,
         }

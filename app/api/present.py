@@ -1,6 +1,7 @@
 """Values as replies: the hand-off from the use cases to the wire."""
 
 from app.fleet import FactoryRecord, JobRecord, Standing
+from app.tick_jobs import shown_key
 from app.wire.factories import FactoryReply
 from app.wire.jobs import JobReply
 from app.wire.values import StandingReply
@@ -35,7 +36,7 @@ def job(record: JobRecord) -> JobReply:
         timeout_s=record.timeout_s,
         attempts=record.attempts,
         max_attempts=record.attempts_max,
-        dedupe_key=record.dedupe_key,
+        dedupe_key=shown_key(record.dedupe_key),
         labels=dict(record.labels),
         hold=standing(record.hold),
         factory_id=record.factory_id,

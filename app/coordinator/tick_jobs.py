@@ -16,7 +16,7 @@ from app.fleet import FINISHED, Factory, JobId, JobSpec, JobState
 from app.store import events, jobs
 from app.store.retrying import Moved
 from app.store.session import Connection
-from app.tick_jobs import JobReport, placeable
+from app.tick_jobs import JobReport, placeable, shown_key
 
 WITHDRAWN = "no registered factory may ever take it"
 
@@ -56,7 +56,7 @@ async def submit_once(conn: Connection, spec: JobSpec) -> JobId:
     """
     taken = await submit(conn, spec, by=TICK)
     if not taken.created and (taken.job.kind, taken.job.labels) != (spec.kind, spec.labels):
-        detail = f"Another job has the dedupe key {spec.dedupe_key}."
+        detail = f"Another job has the dedupe key {shown_key(spec.dedupe_key)}."
         raise Conflict(detail, job_id=str(taken.job.id))
     return taken.job.id
 

@@ -146,7 +146,9 @@ class JobReply(Reply):
     attempts: int = Field(description="Attempts begun so far.", examples=[1])
     max_attempts: int = Field(description="Attempts before it is dead.", examples=[3])
     dedupe_key: str | None = Field(
-        description="The key that keeps it from being submitted twice.", examples=["nightly"]
+        description="The key that keeps it from being submitted twice. Those of ticks are their "
+        "own: the same words from a caller are another key.",
+        examples=["nightly"],
     )
     labels: dict[str, str] = Field(description="Names and values.", examples=[{"team": "web"}])
     hold: StandingReply | None = Field(

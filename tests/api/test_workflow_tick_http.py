@@ -2,9 +2,11 @@
 
 import logging
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from app.store.session import Database
 from tests.support.api import Fleet, body_of, fleet_in_process
 from tests.support.workflows import PR, reasons, workshop
 
@@ -58,6 +60,51 @@ async def test_with_one_agent_slot_starts_one_in_order_of_position(database_url:
         assert reasons(phases) == {second: "no_slot"}
 
 
+async def set_key(fleet: Fleet, job_id: str, key: str) -> None:
+    """Give a job a dedupe key that no call can."""
+    db = await Database.open(fleet.database_url)
+    async with db.connection() as conn:
+        await conn.execute("update job set dedupe_key = $2 where id = $1", UUID(job_id), key)
+    await db.close()
+
+
+async def test_nobody_can_send_a_job_in_the_place_of_a_ticks(fleet: Fleet) -> None:
+    """Its key can be read and foretold; a job that is sent under the same words is another."""
+    shop = await workshop(fleet)
+    flow = await shop.workflow()
+    words = {"dedupe_key": f"workflow:{flow}:implement:1"}
+    like = {"kind": "implement", "labels": {"workflow_id": flow, "project_id": shop.project_id}}
+    theirs = (await fleet.submit(**like, **words))["id"]
+    for key in ("\x1f" + words["dedupe_key"], words["dedupe_key"] + "\n"):
+        refused = await fleet.client.post("/jobs", json={**like, "dedupe_key": key})
+        assert refused.status_code == 422
+
+    assert (await shop.phases())["active"]["started"] == [flow]
+
+    ours = (await shop.read(flow))["job_id"]
+    assert ours != theirs
+    shown = body_of(await fleet.client.get(f"/jobs/{ours}"))
+    assert shown["dedupe_key"] == words["dedupe_key"]
+
+
+async def test_a_job_that_an_older_build_sent_is_waited_for_and_not_sent_again(
+    fleet: Fleet,
+) -> None:
+    """Its key did not bear the mark of ticks; the workflow knows it by its id."""
+    shop = await workshop(fleet)
+    flow = await shop.workflow()
+    await shop.phases()
+    (job,) = await shop.jobs()
+    await set_key(fleet, job["id"], f"workflow:{flow}:implement:1")
+
+    assert (await shop.phases())["active"]["started"] == []
+    await shop.do({"pr_url": PR})
+    assert (await shop.phases())["active"]["polled"] == [flow]
+
+    assert await shop.status(flow) == ["reviewing"]
+    assert [each["id"] for each in await shop.jobs()] == [job["id"]]
+
+
 async def test_logs_one_executor_failure_and_continues_with_the_others(
     fleet: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -65,8 +112,8 @@ async def test_logs_one_executor_failure_and_continues_with_the_others(
     other = await shop.project("other")
     broken = await shop.workflow("broken")
     good = await shop.workflow("good", project_id=other)
-    taken = {"kind": "mine", "dedupe_key": f"workflow:{broken}:implement:1"}
-    await fleet.submit(**taken)
+    mine = await fleet.submit(kind="mine")
+    await set_key(fleet, mine["id"], f"\x1fworkflow:{broken}:implement:1")
 
     with caplog.at_level(logging.ERROR, logger="app.scheduler"):
         report = await shop.tick()

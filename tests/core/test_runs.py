@@ -52,7 +52,7 @@ def test_a_run_carries_the_lock_of_its_repo_and_a_key_of_its_own() -> None:
     assert (job.kind, job.repo, job.labels) == ("spawn", "shop", {"repo_id": "shop"})
     assert job.job_class.lock == "repo:shop"
     assert job.job_class.required == {"docker"}
-    assert job.dedupe_key == f"repo:shop:run:{RUN}"
+    assert job.dedupe_key == f"\x1frepo:shop:run:{RUN}"
     assert job.payload == {
         "repo_id": "shop",
         "stage": "spawn",
@@ -68,7 +68,7 @@ def test_a_verify_job_has_no_lock_and_a_key_by_its_pull_commit_and_attempt() -> 
     job = runs.job_of(REPO, dispatch, None)
 
     assert job.job_class.lock is None
-    assert job.dedupe_key == f"repo:shop:pull:7:{pull.id}:abc:3"
+    assert job.dedupe_key == f"\x1frepo:shop:pull:7:{pull.id}:abc:3"
     assert job.payload["pull"] == {"number": 7, "head_sha": "abc"}
     assert runs.verifying(pull) == replace(pull, status=PullStatus.VERIFYING, attempt=3)
 

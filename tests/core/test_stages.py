@@ -133,7 +133,7 @@ def test_a_stage_job_is_what_its_project_and_its_workflow_say() -> None:
     assert job.job_class.cost_class is CostClass.MEDIUM
     assert job.job_class.lock == "/home/shop"
     assert (job.repo, job.timeout_s, job.attempts_max) == ("shop", 60, 2)
-    assert job.dedupe_key == f"workflow:{workflow.id}:address_review:5"
+    assert job.dedupe_key == f"\x1fworkflow:{workflow.id}:address_review:5"
     assert job.labels == {"workflow_id": str(workflow.id), "project_id": str(project.id)}
     assert job.payload == {
         "workflow_id": str(workflow.id),

@@ -1,6 +1,7 @@
 """How a tick's job ended, and how little an agent's words can be trusted to be."""
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from app.fleet import (
     IfParentFails,
@@ -9,7 +10,17 @@ from app.fleet import (
     JobState,
     Json,
 )
-from app.tick_jobs import End, JobReport, ending, number_of, placeable, text_of
+from app.tick_jobs import (
+    End,
+    JobReport,
+    dedupe_key,
+    ending,
+    number_of,
+    placeable,
+    shown_key,
+    text_of,
+)
+from app.wire.values import Name
 from tests.strategies import NOW, job_id, make_factory
 
 
@@ -94,3 +105,16 @@ def test_a_text_says_something_and_a_number_can_be_compared() -> None:
     bad: list[Json] = [True, None, "1", float("nan"), float("inf"), [1]]
     assert [number_of(each) for each in (1, 0.5, -2)] == [1, 0.5, -2]
     assert [number_of(each) for each in bad] == [None] * len(bad)
+
+
+def test_no_caller_can_send_the_key_of_a_tick() -> None:
+    key = dedupe_key("repo", "shop", "run", 7)
+    names = TypeAdapter[str](Name)
+    with pytest.raises(ValidationError):
+        names.validate_python(key)
+    assert names.validate_python(shown_key(key)) == "repo:shop:run:7"
+
+
+def test_any_other_key_is_shown_as_it_was_sent() -> None:
+    assert shown_key("nightly") == "nightly"
+    assert shown_key(None) is None

@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from app.coordinator.edit import JobPatch, edit
+from app.coordinator.retry import retry
 from app.errors import (
     Conflict,
     DependencyCycle,
@@ -271,3 +272,15 @@ async def test_edits_at_once_cannot_close_a_ring_together(db: Database) -> None:
             return_exceptions=True,
         )
         assert sum(isinstance(answer, DependencyCycle) for answer in answers) == 1
+
+
+@pytest.mark.parametrize("state", [DEAD, CANCELLED])
+async def test_what_is_to_wait_after_its_repair_waits_when_it_is_retried(
+    db: Database, state: JobState
+) -> None:
+    job = await put(db)
+    await end(db, job.id, state)
+    at = datetime(2100, 1, 1, tzinfo=UTC)
+    assert (await edited(db, job.id, JobPatch(run_after=at))).state is state
+    after = await retry(db, job.id, by=OPS)
+    assert (after.state, after.run_after) == (SCHEDULED, at)

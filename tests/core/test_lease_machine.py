@@ -184,7 +184,10 @@ class OneJob(RuleBasedStateMachine):
             self.commit(lease.cancel(self.life, now=self.now))
         elif what == "edit":
             edited = replace(self.life, attempts_max=attempts_max, run_after=then)
-            self.commit(lease.edit(edited, now=self.now))
+            if self.row.state in {JobState.DEAD, JobState.CANCELLED}:
+                self.row = edited  # It stays where it is, and a retry finds it repaired.
+            else:
+                self.commit(lease.edit(edited, now=self.now))
         else:
             self.parents_move(int(what == "parent begins again"), what == "parent fails")
 

@@ -22,7 +22,7 @@ conjunction. An open fence implies an unfinished job, so no statement need test 
                    │ └──────────┴───release─────┤ │                               │
                    └──fail, time out: backoff───┘ └──after a cancel─► cancelled ──┤
     blocked | scheduled | ready ◄─────────────────────retry───────────────────────┘
-    blocked | scheduled | ready ◄──► held             any of these four ──cancel──► cancelled
+    blocked | scheduled | ready ◄──► held     any of these four, and dead ──cancel──► cancelled
 
 **Each failure and its answer.**
 
@@ -156,7 +156,7 @@ def repeated(closed_by: Event | None, call: Event) -> Refused:
 
 
 def cancel(life: JobLife, *, now: datetime) -> Decision:
-    """Cancel at once what nobody is running; ask for the end of what somebody is."""
+    """Cancel at once what nobody is running, the dead too; ask for the end of what somebody is."""
     return _cancelled(life, Event.CANCEL, now)
 
 

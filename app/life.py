@@ -133,7 +133,7 @@ class Change:
     @property
     def finished(self) -> bool:
         """Whether the job ended by this step, so that its dependants have to move."""
-        return self.after.state in FINISHED
+        return self.after.state in FINISHED and self.before.state not in FINISHED
 
     @property
     def fence_closed(self) -> bool:
@@ -186,7 +186,7 @@ _ROWS: Final[tuple[tuple[Event, AbstractSet[JobState], AbstractSet[JobState]], .
     (Event.GRACE_OVER, {_LEASED}, {_DEAD, _CANCELLED}),
     (Event.DUE, {_SCHEDULED}, {_READY}),
     (Event.CANCEL, {_LEASED}, {_LEASED}),
-    (Event.CANCEL, RESTING, {_CANCELLED}),
+    (Event.CANCEL, RESTING | {_DEAD}, {_CANCELLED}),
     (Event.HOLD, RESTING, {_HELD}),
     (Event.UNHOLD, {_HELD}, {_BLOCKED, _SCHEDULED, _READY}),
     (Event.UNHOLD, {_LEASED}, {_LEASED}),

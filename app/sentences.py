@@ -164,7 +164,7 @@ _STATES = {
     JobState.BLOCKED: "It waits for {parents} to end",
     JobState.HELD: "It is on hold",
     JobState.SUCCEEDED: "It succeeded at {holder}",
-    JobState.DEAD: "It is dead: no attempt is left, and only a retry revives it",
+    JobState.DEAD: "It is dead: no attempt is left, and it waits for a retry or a cancel",
     JobState.CANCELLED: "It was cancelled",
 }
 

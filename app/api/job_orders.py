@@ -32,7 +32,8 @@ async def job_cancel(
 ) -> Response:
     """Cancel a job, and what depends on it; a running one is asked to stop at its next heartbeat.
 
-    The outcome says which of cancel and finish won.
+    A dead one leaves the dead letter, and is forgotten in time. The outcome says which of cancel
+    and finish won.
     """
     reason = None if body is None else body.reason
     done = await cancel(db, JobId(job_id), reason=reason, by=by)

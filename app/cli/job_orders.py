@@ -23,7 +23,10 @@ def cancel(
     as_json: AsJson = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Cancel it, and what depends on it; a running one is asked to stop at its next heartbeat."""
+    """Cancel it, and what depends on it; a running one is asked to stop at its next heartbeat.
+
+    A dead one leaves the dead letter.
+    """
     done = ask("client", data_dir, lambda fleet: fleet.jobs.cancel(which, reason=reason))
     if as_json:
         emit_json(done)

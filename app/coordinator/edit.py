@@ -27,7 +27,6 @@ from app.coordinator.moving import move, reading_of, record_of
 from app.coordinator.rings import find_ring
 from app.errors import DependencyCycle, ImpossibleTransition, UnknownDependency, VersionMismatch
 from app.fleet import (
-    FINISHED,
     ClassId,
     CostClass,
     IfParentFails,
@@ -148,7 +147,7 @@ async def _edit(conn: Connection, record: JobRecord, patch: JobPatch, by: Princi
     because_of = reading.failed_parents[0] if reading.life.parent_failed else None
     detail: JsonObject = {"fields": _sorted(patch.named)}
     has_dependants = await move(conn, reading, change, by=by, detail=detail, because_of=because_of)
-    if change.finished and change.before.state not in FINISHED and has_dependants:
+    if change.finished and has_dependants:
         await wake(conn, await parent_ended(conn, [(record.id, change.after.state)]))
 
 

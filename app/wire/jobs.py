@@ -237,8 +237,9 @@ class CancelReply(Reply):
     """How a cancellation went: which of cancel and finish won is said by both answers."""
 
     outcome: str = Field(
-        description="`cancelled`: it was not running and is over; `cancel_requested`: its factory "
-        "is told at its next heartbeat; `already_finished`: it had ended before.",
+        description="`cancelled`: it was not running, or was dead, and is over; "
+        "`cancel_requested`: its factory is told at its next heartbeat; "
+        "`already_finished`: it had ended before.",
         examples=["cancel_requested"],
         json_schema_extra={"enum": ["cancelled", "cancel_requested", "already_finished"]},
     )

@@ -1,12 +1,15 @@
 """Cancelling: at once, on request, or too late; and against a completion exactly one wins (C33)."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from app.coordinator.cancel import Cancelled, CancelOutcome, cancel
 from app.coordinator.complete import Completion, Finished
+from app.coordinator.forget import forget
 from app.coordinator.hold import hold
+from app.coordinator.retry import retry
 from app.errors import NotFound
 from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobState
 from app.runtime.ids import new_id
@@ -14,8 +17,10 @@ from app.store.session import Database
 from tests.support.completing import complete
 from tests.support.factories import OPS, register
 from tests.support.jobs import end, get, lapse, lease, make_spec, put, put_all, state_of
+from tests.support.leases import age
 
 F1 = FactoryId("f1")
+DAY = 86_400
 CANCELLED, SUCCEEDED, READY = JobState.CANCELLED, JobState.SUCCEEDED, JobState.READY
 
 
@@ -57,13 +62,49 @@ async def test_of_a_job_that_runs_the_end_is_asked_for_once(db: Database) -> Non
         assert (answer.job.version, answer.job.fence_open) == (3, True)
 
 
-@pytest.mark.parametrize("state", [SUCCEEDED, JobState.DEAD, CANCELLED])
+@pytest.mark.parametrize("state", [SUCCEEDED, CANCELLED])
 async def test_a_finished_job_stays_as_it_is(db: Database, state: JobState) -> None:
     job = await put(db)
     await end(db, job.id, state)
     before = await get(db, job.id)
     answer = await cancelled(db, job.id)
     assert (answer.outcome, answer.job) == (CancelOutcome.ALREADY_FINISHED, before)
+
+
+async def test_a_dead_job_leaves_the_dead_letter_and_is_forgotten_in_time(db: Database) -> None:
+    """Its retention begins with the cancel, and its dedupe key is free once it is over."""
+    job, child, regardless = await put_all(
+        db,
+        make_spec(ref="a", dedupe_key="nightly"),
+        make_spec(depends_on_refs=("a",)),
+        make_spec(depends_on_refs=("a",), if_parent_fails=IfParentFails.RUN),
+    )
+    await end(db, job.id, JobState.DEAD)
+    family = [await get(db, each.id) for each in (child, regardless)]
+    await age(db, job.id, 40 * DAY)
+    await forget(db, timedelta(days=30))
+    assert await state_of(db, job.id) is JobState.DEAD
+
+    answer = await cancelled(db, job.id)
+
+    assert (answer.outcome, answer.job.state) == (CancelOutcome.CANCELLED, CANCELLED)
+    assert (await cancelled(db, job.id)).outcome is CancelOutcome.ALREADY_FINISHED
+    assert [await get(db, each.id) for each in (child, regardless)] == family
+    await forget(db, timedelta(days=30))
+    assert (await put(db, dedupe_key="nightly")).id == job.id
+    await age(db, job.id, 31 * DAY)
+    await forget(db, timedelta(days=30))
+    assert (await put(db, dedupe_key="nightly")).id != job.id
+
+
+async def test_what_was_cancelled_because_of_a_dead_job_is_revived_by_its_retry(
+    db: Database,
+) -> None:
+    job, child = await put_all(db, make_spec(ref="a"), make_spec(depends_on_refs=("a",)))
+    await end(db, job.id, JobState.DEAD)
+    await cancelled(db, job.id)
+    assert (await retry(db, job.id, by=OPS)).state is READY
+    assert await state_of(db, child.id) is JobState.BLOCKED
 
 
 async def test_a_job_that_does_not_exist_cannot_be_cancelled(db: Database) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app import lease
-from app.fleet import FINISHED, JobState, Outcome
+from app.fleet import JobState, Outcome
 from app.life import RETRY_AFTER_S_MAX, Change, Decision, Event, Hand, JobLife, LockAction, Reason
 from tests.core.lease_strategies import (
     F1,
@@ -309,9 +309,17 @@ def test_a_second_cancel_changes_nothing() -> None:
     assert why_not(lease.cancel(asked, now=after_s(2))) is Reason.ALREADY
 
 
-@pytest.mark.parametrize("state", sorted(FINISHED))
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.CANCELLED])
 def test_a_finished_job_is_not_cancelled(state: JobState) -> None:
     assert why_not(lease.cancel(make_life(state), now=NOW)) is Reason.ALREADY
+
+
+def test_a_dead_job_is_cancelled_without_moving_its_dependants_again() -> None:
+    dead = make_life(JobState.DEAD, attempts=3)
+    decision = lease.cancel(dead, now=NOW)
+    assert isinstance(decision, Change)
+    assert decision.after == replace(dead, state=JobState.CANCELLED)
+    assert (decision.lock, decision.outcome, decision.finished) == (LockAction.KEEP, None, False)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from app import lease
 from app.fleet import FINISHED, JobState
 from app.life import GRACE_S_MAX, RESTING, TRANSITIONS, Change, Decision, Event, Hand, JobLife
-from tests.core.lease_strategies import F1, NOW, ON_HOLD, after_s, assert_lawful, make_life
+from tests.core.lease_strategies import F1, LEAVING, NOW, ON_HOLD, after_s, assert_lawful, make_life
 
 Triple = tuple[JobState, Event, JobState]
 Move = Callable[[JobLife], Decision]
@@ -134,11 +134,12 @@ def test_the_table_knows_every_event_and_every_state() -> None:
     assert set().union(*TRANSITIONS.values()) == set(JobState)
 
 
-def test_a_finished_state_is_left_by_a_retry_only() -> None:
-    for (state, event), to in TRANSITIONS.items():
-        if state in FINISHED:
-            assert event is Event.RETRY
-            assert to <= RESTING - {JobState.HELD}
+def test_a_finished_state_is_left_by_a_retry_and_the_dead_letter_by_a_cancel_too() -> None:
+    leaving = {(state, event) for state, event in TRANSITIONS if state in FINISHED}
+    assert leaving == LEAVING
+    for state, event in leaving - {(JobState.DEAD, Event.CANCEL)}:
+        assert TRANSITIONS[state, event] <= RESTING - {JobState.HELD}
+    assert TRANSITIONS[JobState.DEAD, Event.CANCEL] == {JobState.CANCELLED}
 
 
 def test_only_a_claim_or_a_renewal_starts_a_lease() -> None:

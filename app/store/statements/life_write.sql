@@ -1,4 +1,5 @@
--- Moves jobs that are still as they were read: at the version, and with as many parents left.
+-- Moves jobs that are still as they were read: at the version, and with as many parents left. One
+-- that is dead and cancelled then has finished by that: it is kept as long as any other from now on.
 update job j
 set version = j.version + 1,
     updated_at = now(),
@@ -15,7 +16,9 @@ set version = j.version + 1,
     hold_until = w.hold_until,
     wake_at = w.wake_at,
     finished_at = case
-        when w.state in ('succeeded', 'dead', 'cancelled') then coalesce(j.finished_at, now())
+        when w.state not in ('succeeded', 'dead', 'cancelled') then null
+        when w.state = j.state then j.finished_at
+        else now()
     end
 from unnest(
     $1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::boolean[], $6::int[], $7::timestamptz[],

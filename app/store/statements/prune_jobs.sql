@@ -1,5 +1,5 @@
 -- Deletes jobs that succeeded or were cancelled longer than $1 ago, at most $2, with their history.
--- The dead are the dead letter and stay until somebody retries them.
+-- The dead are the dead letter and stay until somebody retries or cancels them.
 with old as materialized (
     select id
     from job

@@ -35,9 +35,14 @@ def upgrade() -> None:
         "repo_pull",
         sa.Column("id", sa.Uuid(), server_default=sa.text("gen_random_uuid()"), nullable=False),
     )
+    # A lock goes with the last class that names it, which has to be found.
+    op.create_index(
+        "ix_job_class_lock", "job_class", ["lock"], postgresql_where=sa.text("lock is not null")
+    )
 
 
 def downgrade() -> None:
     """Undo this revision."""
+    op.drop_index("ix_job_class_lock", table_name="job_class")
     op.drop_column("repo_pull", "id")
     op.drop_constraint("ck_factory_seat_used", "factory_seat")

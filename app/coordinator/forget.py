@@ -22,7 +22,7 @@ NOW_AND_THEN = 1 / 60
 
 
 async def forget(db: Database, retention: timedelta, *, draw: Callable[[], float] = chance) -> int:
-    """Delete old jobs, unused classes, old keys, reports, runs and successes; tells how many jobs.
+    """Delete old jobs, keys, reports, runs and successes, unused classes and locks; counts jobs.
 
     Args:
         db: where.
@@ -71,4 +71,5 @@ async def _slow_growers(db: Database, retention: timedelta, place: float) -> Non
         if await sweeping.begin(conn, wait_ms=WAIT_MS):
             await pruning.runs(conn, retention, BATCH)
             await pruning.stray_classes(conn, place, BATCH)
+            await pruning.stray_locks(conn, place, BATCH)
             await pruning.warmth(conn, place, BATCH)

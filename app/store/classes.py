@@ -38,9 +38,10 @@ def kin(job_class: JobClass) -> Kin | None:
 async def intern(conn: Connection, classes: Iterable[JobClass]) -> dict[JobClass, ClassId]:
     """Return the id of each class, making those that are new, and the locks that they name.
 
-    Rows are taken in the order of their digest, so that two callers with the same new classes
-    wait for each other and never in a ring. One that was found may be pruned while others are
-    made; then it is made, too.
+    In the caller's transaction, which keeps the locks of new classes until these are there for all.
+    Rows are taken in the order of their digest, so that two callers with the same new classes wait
+    for each other and never in a ring. One that was found may be pruned while others are made; then
+    it is made, too.
 
     Raises:
         Moved: they were pruned as often as they were made.
@@ -82,9 +83,7 @@ def from_row(row: Record | Mapping[str, object]) -> JobClass:
 
 
 async def _make(conn: Connection, classes: list[JobClass]) -> None:
-    locks = sorted({each.lock for each in classes if each.lock is not None})
-    if locks:
-        await conn.execute(sql("lock_make"), locks)
+    await _make_locks(conn, sorted({each.lock for each in classes if each.lock is not None}))
     for each in classes:
         await conn.execute(
             sql("class_make"),
@@ -97,3 +96,14 @@ async def _make(conn: Connection, classes: list[JobClass]) -> None:
             sorted(each.excluded),
             kin(each),
         )
+
+
+async def _make_locks(conn: Connection, names: list[str]) -> None:
+    """Make the rows of these locks, or keep those that are there until the class is."""
+    missing = set(names)
+    for _ in range(_TRIES_MAX):
+        if not missing:
+            return
+        rows = await conn.fetch(sql("lock_make"), sorted(missing))
+        missing -= {row["name"] for row in rows}
+    raise Moved

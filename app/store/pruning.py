@@ -1,8 +1,12 @@
-"""Forgetting, in bounded batches: finished jobs with their history, classes, keys, runs, warmth.
+"""Forgetting, in bounded batches: finished jobs and their history, classes, locks, keys, warmth.
 
 A class is found by submitters without a lock. One that is deleted in between costs them another
 try: the job's foreign key tells. And one that gets a job in between is not deleted: the same key
 tells us.
+
+A lock goes with the last class that names it. Whoever makes a class keeps its lock's row until the
+transaction ends (``lock_make``), so that a class is never without; here the row is taken first, and
+then asked, by a statement of its own, whether a class names it.
 """
 
 from collections.abc import Collection
@@ -37,22 +41,18 @@ async def jobs(conn: Connection, retention: timedelta, limit: int) -> Pruned:
 
 
 async def unused(conn: Connection, candidates: Collection[ClassId]) -> None:
-    """Delete those of these classes that no job belongs to."""
-    try:
-        async with conn.transaction():
-            await conn.execute(sql("prune_classes"), list(candidates))
-    except asyncpg.ForeignKeyViolationError:
-        # A job was submitted in this moment; its class is looked at when it is pruned in turn.
-        return
+    """Delete those of these classes that no job belongs to, and their locks."""
+    await _classes(conn, "prune_classes", list(candidates))
 
 
 async def stray_classes(conn: Connection, place: float, limit: int) -> None:
     """Look through some classes, from a place (a share of all) on, for those without a job."""
-    try:
-        async with conn.transaction():
-            await conn.execute(sql("prune_stray_classes"), place, limit)
-    except asyncpg.ForeignKeyViolationError:
-        return
+    await _classes(conn, "prune_stray_classes", place, limit)
+
+
+async def stray_locks(conn: Connection, place: float, limit: int) -> None:
+    """Look through some locks, from a place on, for free ones that no class names."""
+    await _locks(conn, "lock_stray", place, limit)
 
 
 async def warmth(conn: Connection, place: float, limit: int) -> None:
@@ -68,3 +68,21 @@ async def runs(conn: Connection, retention: timedelta, limit: int) -> None:
 async def claim_keys(conn: Connection, limit: int) -> None:
     """Delete keys of claims whose time is over."""
     await conn.execute(sql("prune_claim_keys"), limit)
+
+
+async def _classes(conn: Connection, statement: str, *arguments: object) -> None:
+    try:
+        async with conn.transaction():
+            gone = await conn.fetch(sql(statement), *arguments)
+    except asyncpg.ForeignKeyViolationError:
+        # A job was submitted in this moment; its class is looked at when it is pruned in turn.
+        return
+    locks = {row["lock"] for row in gone if row["lock"] is not None}
+    if locks:
+        await _locks(conn, "lock_idle", sorted(locks))
+
+
+async def _locks(conn: Connection, statement: str, *arguments: object) -> None:
+    idle = [row["name"] for row in await conn.fetch(sql(statement), *arguments)]
+    if idle:
+        await conn.execute(sql("prune_locks"), idle)

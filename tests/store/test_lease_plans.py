@@ -26,6 +26,10 @@ _STATEMENTS: dict[str, tuple[Any, ...]] = {
     "prune_classes": ([],),
     "prune_claim_keys": (500,),
     "prune_stray_classes": (0.5, 500),
+    "lock_make": (["a"],),
+    "lock_idle": (["a"],),
+    "lock_stray": (0.5, 500),
+    "prune_locks": (["a"],),
     "heartbeat_drain": (["f1"],),
 }
 

@@ -115,6 +115,10 @@ _INCONSISTENT = """
     where b.state = 'leased'
         and (l.holder_job, l.holder_fence, l.lapsed) is distinct from (b.id, b.fence, false)
     union all
+    select 'class without its lock: ' || c.id
+    from job_class c
+    where c.lock is not null and not exists (select from job_lock where name = c.lock)
+    union all
     select 'lock of nobody: ' || l.name
     from job_lock l
     left join job b on b.id = l.holder_job and b.fence = l.holder_fence and b.fence_open

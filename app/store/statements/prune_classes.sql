@@ -1,4 +1,5 @@
--- Deletes those of these classes that no job belongs to any more; passes over those in use.
+-- Deletes those of these classes that no job belongs to any more; passes over those in use. Tells
+-- their locks.
 with idle as materialized (
     select c.id
     from job_class c
@@ -8,3 +9,4 @@ with idle as materialized (
     for update skip locked
 )
 delete from job_class where id in (select id from idle)
+returning lock

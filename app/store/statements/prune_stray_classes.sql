@@ -1,6 +1,6 @@
 -- Deletes classes that no job belongs to, among $2 of them from a place ($1, a share of all) on.
 -- Classes lose their last job by edits and exclusions, too, not only when that is deleted. Each is
--- looked up by itself: a join would read all jobs.
+-- looked up by itself: a join would read all jobs. Tells their locks.
 with looked as materialized (
     select id
     from job_class
@@ -17,3 +17,4 @@ idle as materialized (
     for update of c skip locked
 )
 delete from job_class where id in (select id from idle)
+returning lock

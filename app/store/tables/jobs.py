@@ -59,12 +59,14 @@ class JobClassRow(SQLModel, table=True):
             postgresql_include=["id", "lock"],
             postgresql_where=text("kin is not null"),
         ),
+        # Whether any class still names a lock.
+        Index("ix_job_class_lock", "lock", postgresql_where=text("lock is not null")),
         CheckConstraint("(kin is null) = (lock is null)", name="ck_job_class_kin"),
     )
 
 
 class JobLockRow(SQLModel, table=True):
-    """A named lock; the row is permanent, made with the first class that names it.
+    """A named lock; the row is made with the first class that names it, and goes with the last.
 
     ``lapsed``: the holder's lease has ended but nobody closed its fence; any job may take the lock,
     and that closes it.

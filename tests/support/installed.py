@@ -1,9 +1,7 @@
 """PostgreSQL, PgBouncer and libfaketime as Debian installs them; the servers run privately."""
 
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import Final
 
 from app.runtime import service_user
 from app.runtime.cluster import SUPERUSER, Cluster, start, stop, wait_until_ready
+from tests.support.folders import data_folder
 
 OLDEST: Final = 15
 SERVER_POOL: Final = 2
@@ -72,13 +71,12 @@ def installed_servers() -> Iterator[Installed]:
     """Run both, with everything of theirs in a folder that is removed afterwards."""
     folder = programs()
     assert folder is not None, "install Debian's packages postgresql, pgbouncer and libfaketime"
-    home = Path(tempfile.mkdtemp(prefix="fleet-test-"))
-    home.chmod(0o711)
     user = service_user.ensure_service_user(lambda _: None) if service_user.needed() else None
-    cluster = Cluster(
-        data_dir=home, programs=folder, user=user, durable=False, options={"autovacuum": "off"}
-    )
-    try:
+    with data_folder() as home:
+        home.chmod(0o711)
+        cluster = Cluster(
+            data_dir=home, programs=folder, user=user, durable=False, options={"autovacuum": "off"}
+        )
         _initialize(cluster)
         server = start(cluster, cluster.pgdata)
         try:
@@ -88,8 +86,6 @@ def installed_servers() -> Iterator[Installed]:
                 yield Installed(url=url + "5432", pooled_url=url + "6432")
         finally:
             stop(server)
-    finally:
-        shutil.rmtree(home)
 
 
 def _initialize(cluster: Cluster) -> None:

@@ -4,18 +4,16 @@ import asyncio
 import itertools
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg
 
 from app.runtime.embedded import embedded_postgres
 from app.store.migrate import migrate
+from tests.support.folders import data_folder
 
 _T = TypeVar("_T")
 
@@ -37,17 +35,16 @@ def with_database(url: str, name: str) -> str:
 @contextmanager
 def server_for_tests() -> Iterator[str]:
     """Run a PostgreSQL that forgets everything; yields the URL of its superuser."""
-    folder = Path(tempfile.mkdtemp(prefix="fleet-test-"))
-    try:
-        with embedded_postgres(
+    with (
+        data_folder() as folder,
+        embedded_postgres(
             folder / "data",
             durable=False,
             options={"autovacuum": "off"},  # plans must not depend on when it happens to run
             say=lambda _: None,
-        ) as server:
-            yield server.url
-    finally:
-        shutil.rmtree(folder)
+        ) as server,
+    ):
+        yield server.url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,7 @@
 """``fleet up`` as a process: started, watched line by line, told to stop."""
 
 import asyncio
-import shutil
 import signal
-import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -16,6 +14,7 @@ from app.cli.fleet_file import FleetFile
 from app.sdk import FleetClient, Retries
 from tests.support.command import PROGRAM
 from tests.support.environment import child_environment
+from tests.support.folders import data_folder
 
 PATIENCE_S = 90
 
@@ -101,12 +100,9 @@ async def fleet_up(
 
 @contextmanager
 def data_dir_of_a_test() -> Iterator[Path]:
-    """Name a data folder outside of pytest's own, which pytest closes to PostgreSQL's user."""
-    folder = Path(tempfile.mkdtemp(prefix="fleet-test-"))
-    try:
+    """Name a data folder that is not there yet."""
+    with data_folder() as folder:
         yield folder / "data"
-    finally:
-        shutil.rmtree(folder)
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:

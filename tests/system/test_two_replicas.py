@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 import asyncpg
-import httpx
 
-from tests.support.api import body_of, token_of
+from tests.support.api import token_of
+from tests.support.raw import Answer, Line, lines, request
 from tests.support.replicas import replicas
 from tests.support.tokens import tokens_of
 
@@ -31,6 +31,19 @@ class Watch:
     async def ask(self, query: str, *arguments: Any) -> Any:  # noqa: ANN401 - one value
         async with self.asking:
             return await self.conn.fetchval(query, *arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """A caller with a line of its own; plain HTTP, as the calls are what is to be the load."""
+
+    line: Line
+    token: str
+
+    async def ask(self, path: str, body: object, *, method: str = "POST") -> Answer:
+        answer = await self.line.ask(request(path, self.token, body, method=method))
+        assert answer.status in {200, 201, 204}, (path, answer.status, answer.body)
+        return answer
 
 
 async def test_two_replicas_keep_every_promise(database_url: str) -> None:
@@ -54,11 +67,12 @@ async def test_two_replicas_keep_every_promise(database_url: str) -> None:
 
 
 async def submit_all(url: str, token: str) -> None:
-    async with client(url, token) as api:
+    async with lines(url, 1) as (line,):
+        api = Api(line=line, token=token)
         for first in range(0, JOBS, BATCH):
             jobs = [job(number) for number in range(first, first + BATCH)]
-            answer = await api.post("/jobs/batch", json={"jobs": jobs})
-            assert answer.status_code == 201, answer.text
+            answer = await api.ask("/jobs/batch", {"jobs": jobs})
+            assert answer.status == 201
 
 
 def job(number: int) -> dict[str, Any]:
@@ -79,35 +93,33 @@ async def work(url: str, database_url: str, name: str, watch: Watch) -> None:
     """Claim, and end each lease: most well, some badly, some by giving it back."""
     token = await token_of(database_url, name)
     seats = 1 + int(name[1:]) % 3
-    async with client(url, token) as api:
-        assert (await api.put(f"/factories/{name}", json={"seat_limit": seats})).is_success
+    async with lines(url, 1) as (line,):
+        api = Api(line=line, token=token)
+        await api.ask(f"/factories/{name}", {"seat_limit": seats}, method="PUT")
         turn = 0
         while len(watch.completed) < JOBS:
             asked_at = await watch.ask("select clock_timestamp()")
-            answer = await api.post("/claim", json={"factory_id": name, "max_jobs": seats})
-            if answer.status_code == 204:
+            wanted = {"factory_id": name, "max_jobs": seats}
+            answer = await api.ask("/claim", wanted)
+            if answer.status == 204:
                 await no_false_nothing(watch, asked_at)
-                answer = await api.post(
-                    "/claim", json={"factory_id": name, "max_jobs": seats, "wait_s": 1}
-                )
-            if answer.status_code == 204:
+                answer = await api.ask("/claim", {**wanted, "wait_s": 1})
+            if answer.status == 204:
                 continue
-            for claim in body_of(answer)["claims"]:
+            for claim in answer.json["claims"]:
                 turn += 1
                 await end(api, claim, turn, watch)
 
 
-async def end(api: httpx.AsyncClient, claim: dict[str, Any], turn: int, watch: Watch) -> None:
+async def end(api: Api, claim: dict[str, Any], turn: int, watch: Watch) -> None:
     path, fence = f"/jobs/{claim['job']['id']}", claim["lease"]["fence"]
     if turn % 17 == 0:
-        body = {"fence": fence, "error": "no luck", "retry_after_s": 0}
-        assert (await api.post(f"{path}/fail", json=body)).is_success
+        await api.ask(f"{path}/fail", {"fence": fence, "error": "no luck", "retry_after_s": 0})
     elif turn % 23 == 0:
-        body = {"fence": fence, "reason": "drain"}
-        assert (await api.post(f"{path}/release", json=body)).is_success
+        await api.ask(f"{path}/release", {"fence": fence, "reason": "drain"})
     else:
-        answer = await api.post(f"{path}/complete", json={"fence": fence})
-        assert body_of(answer)["job"]["state"] == "succeeded"
+        answer = await api.ask(f"{path}/complete", {"fence": fence})
+        assert answer.json["job"]["state"] == "succeeded"
         watch.completed.append(claim["job"]["id"])
 
 
@@ -143,11 +155,6 @@ async def check_histories(watch: Watch) -> None:
     assert await watch.ask(BEFORE_ITS_PARENT) == 0
     assert await watch.ask("select count(*) from job_lock where holder_job is not null") == 0
     assert await watch.ask("select sum(used) from factory_seat") == 0
-
-
-def client(url: str, token: str) -> httpx.AsyncClient:
-    headers = {"Authorization": f"Bearer {token}"}
-    return httpx.AsyncClient(base_url=url, headers=headers, timeout=60, trust_env=False)
 
 
 TWICE_HELD = """

@@ -39,7 +39,9 @@ async def fleet(*words: object, stdin: str = "", **environment: str) -> Done:
     return await asyncio.to_thread(_call, [str(word) for word in words], stdin, environment)
 
 
-async def fleet_process(*words: object, cwd: object = None, **environment: str) -> Done:
+async def fleet_process(
+    *words: object, cwd: object = None, measured: bool = True, **environment: str
+) -> Done:
     """Run a command as a process of its own."""
     process = await asyncio.create_subprocess_exec(
         *PROGRAM,
@@ -47,7 +49,7 @@ async def fleet_process(*words: object, cwd: object = None, **environment: str) 
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=child_environment(**environment),
+        env=child_environment(measured=measured, **environment),
         cwd=None if cwd is None else str(cwd),
     )
     out, err = await process.communicate()

@@ -71,7 +71,7 @@ class Started:
 
 @asynccontextmanager
 async def fleet_up(
-    data_dir: Path, *words: object, cwd: Path | None = None, port: int = 0
+    data_dir: Path, *words: object, cwd: Path | None = None, port: int = 0, measured: bool = True
 ) -> AsyncIterator[Started]:
     """Start it; whatever the test does, nothing of it is left afterwards."""
     process = await asyncio.create_subprocess_exec(
@@ -81,7 +81,7 @@ async def fleet_up(
         stdout=PIPE,
         stderr=PIPE,
         cwd=cwd,
-        env=child_environment(),
+        env=child_environment(measured=measured),
     )
     started = Started(process=process, data_dir=data_dir)
     reading = asyncio.create_task(_complaints(started))

@@ -90,6 +90,7 @@ async def test_it_runs_again_on_the_same_folder_and_can_end_by_itself(
         done = await fleet_process(
             *("up", "--data-dir", data_dir, "--port", 0, "--demo", "--exit-when-done"),
             *("--repo", repo),
+            measured=False,
         )
         assert done.code == 0, done.err
         assert DONE in done.out
@@ -114,7 +115,7 @@ async def test_a_repository_that_is_none_is_said_so(data_dir: Path, tmp_path: Pa
 
 
 async def test_a_kill_leaves_no_factory_behind(data_dir: Path, repo: Path) -> None:
-    async with fleet_up(data_dir, "--demo", "--repo", repo) as up:
+    async with fleet_up(data_dir, "--demo", "--repo", repo, measured=False) as up:
         await up.until("demo-large is here")
         factories = [each for each in up.family() if "factory" in _words(each)]
         assert len(factories) == 2

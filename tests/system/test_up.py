@@ -102,7 +102,7 @@ async def _factory(ops: FleetClient) -> str:
 
 
 async def test_after_a_kill_the_next_start_cleans_up(data_dir: Path) -> None:
-    async with fleet_up(data_dir) as up:
+    async with fleet_up(data_dir, measured=False) as up:
         await up.until(SERVES)
         before = up.file
         family = up.family()
@@ -127,7 +127,7 @@ async def test_a_port_in_use_is_said_at_once(data_dir: Path) -> None:
 
 
 async def test_a_data_folder_in_use_is_said_at_once(data_dir: Path) -> None:
-    async with fleet_up(data_dir) as up:
+    async with fleet_up(data_dir, measured=False) as up:
         await up.until(SERVES)
         done = await fleet_process("up", "--data-dir", data_dir, "--port", 0)
         assert done.code == 1

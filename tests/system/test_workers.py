@@ -48,12 +48,14 @@ class Team:
 
 
 @asynccontextmanager
-async def team_on(database_url: str) -> AsyncIterator[Team]:
+async def team_on(database_url: str, *, measured: bool = False) -> AsyncIterator[Team]:
     process = await asyncio.create_subprocess_exec(
         *(*PROGRAM, "serve", "--port", "0", "--workers", str(WORKERS)),
         stdout=PIPE,
         stderr=PIPE,
-        env=child_environment(FLEET_DATABASE_URL=database_url, FLEET_LOG_LEVEL="error"),
+        env=child_environment(
+            measured=measured, FLEET_DATABASE_URL=database_url, FLEET_LOG_LEVEL="error"
+        ),
     )
     try:
         assert process.stdout is not None
@@ -76,7 +78,7 @@ async def team_on(database_url: str) -> AsyncIterator[Team]:
 
 async def test_workers_share_a_port_and_a_queue(database_url: str) -> None:
     tokens = await tokens_of(database_url)
-    async with team_on(database_url) as team, asyncio.TaskGroup() as group:
+    async with team_on(database_url, measured=True) as team, asyncio.TaskGroup() as group:
         workers = team.workers()
         assert len(workers) == WORKERS
         async with client(team.url, tokens["client"]) as submitter:

@@ -11,7 +11,7 @@ import app.store.sql
 from app.store.session import Database
 from app.store.sql import sql
 from tests.support.api import fleet_on_port
-from tests.support.environment import child_environment
+from tests.support.environment import unmeasured_environment
 from tests.support.installed import OLDEST, Installed
 from tests.support.whole_path import walk
 
@@ -51,7 +51,7 @@ async def test_what_the_suite_says_of_migrations_claims_and_leases_holds_here(
         stdout=PIPE,
         stderr=STDOUT,
         cwd=ROOT,
-        env=child_environment(measured=False, FLEET_TEST_DATABASE_URL=installed.url),
+        env=unmeasured_environment(FLEET_TEST_DATABASE_URL=installed.url),
     )
     said, _ = await process.communicate()
     assert process.returncode == 0, said.decode()

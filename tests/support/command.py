@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.__main__ import main
-from tests.support.environment import child_environment
+from tests.support.environment import child_environment, unmeasured_environment
 
 PROGRAM = (sys.executable, "-P", "-m", "app")
 
@@ -49,7 +49,7 @@ async def fleet_process(
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=child_environment(measured=measured, **environment),
+        env=(child_environment if measured else unmeasured_environment)(**environment),
         cwd=None if cwd is None else str(cwd),
     )
     out, err = await process.communicate()

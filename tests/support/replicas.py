@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from tests.support.command import PROGRAM
-from tests.support.environment import child_environment
+from tests.support.environment import unmeasured_environment
 
 _SERVES_AT = "serves at "
 
@@ -23,11 +23,8 @@ async def replica(database_url: str, **environment: str) -> AsyncIterator[str]:
         "--port",
         "0",
         stdout=asyncio.subprocess.PIPE,
-        env=child_environment(
-            measured=False,
-            FLEET_DATABASE_URL=database_url,
-            FLEET_LOG_LEVEL="warning",
-            **environment,
+        env=unmeasured_environment(
+            FLEET_DATABASE_URL=database_url, FLEET_LOG_LEVEL="warning", **environment
         ),
     )
     try:

@@ -13,7 +13,7 @@ import psutil
 from app.cli.fleet_file import FleetFile
 from app.sdk import FleetClient, Retries
 from tests.support.command import PROGRAM
-from tests.support.environment import child_environment
+from tests.support.environment import child_environment, unmeasured_environment
 from tests.support.folders import data_folder
 
 PATIENCE_S = 90
@@ -81,7 +81,7 @@ async def fleet_up(
         stdout=PIPE,
         stderr=PIPE,
         cwd=cwd,
-        env=child_environment(measured=measured),
+        env=child_environment() if measured else unmeasured_environment(),
     )
     started = Started(process=process, data_dir=data_dir)
     reading = asyncio.create_task(_complaints(started))

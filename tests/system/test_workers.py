@@ -13,7 +13,7 @@ import psutil
 from app.runtime.listening import bound, listen
 from tests.support.api import body_of, token_of
 from tests.support.command import PROGRAM, fleet_process
-from tests.support.environment import child_environment
+from tests.support.environment import child_environment, unmeasured_environment
 from tests.support.started import alive
 from tests.support.tokens import tokens_of
 
@@ -53,8 +53,8 @@ async def team_on(database_url: str, *, measured: bool = False) -> AsyncIterator
         *(*PROGRAM, "serve", "--port", "0", "--workers", str(WORKERS)),
         stdout=PIPE,
         stderr=PIPE,
-        env=child_environment(
-            measured=measured, FLEET_DATABASE_URL=database_url, FLEET_LOG_LEVEL="error"
+        env=(child_environment if measured else unmeasured_environment)(
+            FLEET_DATABASE_URL=database_url, FLEET_LOG_LEVEL="error"
         ),
     )
     try:

@@ -1,4 +1,4 @@
-"""Counts that can be trusted: seats in use never fall below none, attempts never repeat.
+"""Counts that can be trusted: seats in use are counted anew, attempts never repeat.
 
 Revision 0007, after 0006.
 """
@@ -29,7 +29,6 @@ def upgrade() -> None:
     # Nobody takes or gives back a seat between the count and the end of the migration.
     op.execute("lock table factory_seat in access exclusive mode")
     op.execute(_COUNT_SEATS)
-    op.create_check_constraint("ck_factory_seat_used", "factory_seat", "used >= 0")
     # The attempts at a pull request begin anew with its row; by its id they are told apart.
     op.add_column(
         "repo_pull",
@@ -45,4 +44,3 @@ def downgrade() -> None:
     """Undo this revision."""
     op.drop_index("ix_job_class_lock", table_name="job_class")
     op.drop_column("repo_pull", "id")
-    op.drop_constraint("ck_factory_seat_used", "factory_seat")

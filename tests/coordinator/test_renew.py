@@ -1,11 +1,14 @@
 """Renew and heartbeat: leases that run, that lapsed, and that are lost."""
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 
 import pytest
 
 from app.coordinator.cancel import cancel
-from app.coordinator.finish import LeaseRef
+from app.coordinator.complete import Completion
+from app.coordinator.finish import Failure, LeaseRef, Release, fail, release
 from app.coordinator.heartbeat import Beat, heartbeat
 from app.coordinator.renew import RenewOutcome
 from app.errors import Forbidden, NotFound, StaleFence
@@ -14,8 +17,9 @@ from app.runtime.ids import new_id
 from app.store import factories
 from app.store.session import Database
 from tests.strategies import make_class
+from tests.support.completing import complete
 from tests.support.factories import OPS, database_now, register
-from tests.support.jobs import put, state_of
+from tests.support.jobs import put, somebody_waits, state_of
 from tests.support.leases import (
     age,
     claim,
@@ -29,6 +33,18 @@ from tests.support.leases import (
 from tests.support.renewing import renew, renew_all
 
 F1, F2 = FactoryId("f1"), FactoryId("f2")
+
+
+async def completed(db: Database, ref: LeaseRef) -> None:
+    await complete(db, F1, [Completion(job_id=ref.job_id, fence=ref.fence)])
+
+
+async def failed(db: Database, ref: LeaseRef) -> None:
+    await fail(db, F1, ref, Failure(error="x", retryable=False))
+
+
+async def released(db: Database, ref: LeaseRef) -> None:
+    await release(db, F1, ref, Release(reason="x"))
 
 
 @pytest.fixture(autouse=True)
@@ -225,3 +241,28 @@ async def test_a_job_that_was_held_after_its_lease_lapsed_may_be_resumed(db: Dat
     assert (await renew(db, F1, ref)).outcome is RenewOutcome.RENEWED
     assert await state_of(db, ref.job_id) is JobState.LEASED
     assert (await row_of(db, ref.job_id))["hold_reason"] == "wait"
+
+
+@pytest.mark.parametrize("ends", [completed, failed, released])
+async def test_a_report_that_waits_for_a_late_renewal_gives_back_the_seat_it_took(
+    db: Database, ends: Callable[[Database, LeaseRef], Coroutine[None, None, None]]
+) -> None:
+    """When it began no seat was taken; it counts what there is when its turn has come."""
+    await put(db)
+    ref = await claim_one(db, F1)
+    await lapse(db, ref)
+    async with db.connection() as other:
+        renewing = await db.dedicated()
+        async with renewing.transaction():
+            await renewing.execute("update factory_seat set used = 1 where factory_id = 'f1'")
+            await renewing.execute(
+                "update job set state = 'leased', seated = true, version = version + 1,"
+                " lease_expires_at = now() + interval '1 minute' where id = $1",
+                ref.job_id,
+            )
+            reporting = asyncio.create_task(ends(db, ref))
+            await somebody_waits(other)
+        await renewing.close()
+        await reporting
+        assert await seats_used(db, F1) == 0
+        assert await inconsistencies(other) == []

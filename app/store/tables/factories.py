@@ -4,7 +4,6 @@ from datetime import datetime
 
 from sqlalchemy import (
     BigInteger,
-    CheckConstraint,
     Column,
     ForeignKey,
     Text,
@@ -66,6 +65,9 @@ class FactorySeatRow(SQLModel, table=True):
 
     Touched by claim, finish, expiry and changes of the limit, never by heartbeats. ``epoch`` grows
     whenever drain, pause, quarantine or settings change, so that a claim decided before fails.
+
+    No constraint says that ``used`` is not negative: PostgreSQL would check what an update makes of
+    the row as it was when its statement began, and only then find that there is a newer one.
     """
 
     __tablename__ = "factory_seat"
@@ -79,8 +81,6 @@ class FactorySeatRow(SQLModel, table=True):
     last_served_at: datetime | None = Field(default=None, sa_column=time_column())
     awaited: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
     """Whether a claim waits until there is a free one: then whoever frees one says so."""
-
-    __table_args__ = (CheckConstraint("used >= 0", name="ck_factory_seat_used"),)
 
 
 class FactoryRepoRow(SQLModel, table=True):

@@ -37,6 +37,14 @@ settings.register_profile(
 )
 settings.load_profile(HYPOTHESIS_PROFILE)
 
+TESTS = Path(__file__).parent
+LONG = {"system", "elsewhere"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the long ones begin, whatever the order is else: no worker ends with one, alone."""
+    items.sort(key=lambda item: LONG.isdisjoint(item.path.relative_to(TESTS).parts))
+
 
 @pytest.fixture
 def private_dir() -> Iterator[Path]:

@@ -20,6 +20,8 @@ from tests.strategies import CAPABILITIES, ENGINES, LOCKS, REPOS
 from tests.support.api import Fleet, body_of, fleet_in_process
 from tests.support.postgres import Databases
 
+pytestmark = pytest.mark.no_cover  # the same calls by the hundred, which others measure
+
 FACTORIES = ("f1", "f2", "f3")
 TABLES = (
     "job, job_class, job_lock, job_event, decision, job_dependency, account, factory, claim_key"

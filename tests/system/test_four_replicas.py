@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import pytest
 
 from app.coordinator.tokens import mint
 from app.fleet import FactoryId, Role
@@ -21,6 +22,8 @@ from tests.support.factories import register
 from tests.support.jobs import make_spec, put_all
 from tests.support.raw import Line, lines, request
 from tests.support.replicas import replicas
+
+pytestmark = pytest.mark.no_cover  # the same calls by the hundred, which others measure
 
 REPLICAS, FACTORIES, TURNS = 4, 64, 12
 JOBS, BATCH = 3_000, 1_000

@@ -35,6 +35,8 @@ from tests.strategies import CAPABILITIES, ENGINES, LOCKS, REPOS
 from tests.support.api import Fleet, body_of, fleet_on_port, problem_of
 from tests.support.postgres import Databases
 
+pytestmark = pytest.mark.no_cover  # the same calls by the hundred, which others measure
+
 JOBS = 60
 BAD = {"failed"}
 

@@ -10,11 +10,14 @@ from datetime import datetime
 from typing import Any
 
 import asyncpg
+import pytest
 
 from tests.support.api import token_of
 from tests.support.raw import Answer, Line, lines, request
 from tests.support.replicas import replicas
 from tests.support.tokens import tokens_of
+
+pytestmark = pytest.mark.no_cover  # the same calls by the hundred, which others measure
 
 JOBS, BATCH, FACTORIES, LOCKS = 5_000, 1_000, 32, 40
 

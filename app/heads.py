@@ -61,8 +61,7 @@ class Group(NamedTuple):
         return isinstance(self.of, bytes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heads:
+class Heads(NamedTuple):
     """The rows fetched of a group; ``more`` if there may be further ones behind them.
 
     ``job_class`` is the class, or what all classes of the kin are but for their locks. A desk that

@@ -11,7 +11,7 @@ is why a list stays in order while its factory gets busier.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from app.eligibility import free_to_take, may_ever_take
 from app.fleet import Context, CostClass, Factory, FactoryId, Job, JobClass
@@ -29,13 +29,9 @@ Profile: TypeAlias = tuple[
 ]
 
 
-class Entry(NamedTuple):
-    """What tells a job from others of its class; the age terms are weighted, with their sign."""
-
-    place: int
-    repo: str | None
-    age_within_ceiling: int
-    age_above_ceiling: int
+Entry: TypeAlias = tuple[int, str | None, int, int]
+"""What tells a job from others of its class: its place, its repo, and what its age brings to the
+score of a factory within whose ceiling it is, and above. A plain tuple: a claim makes hundreds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +102,8 @@ def make_pool(candidates: Iterable[Job], ctx: Context, weights: Weights) -> Pool
     members: dict[int, list[Entry]] = {}
     locks: dict[str, list[int]] = {}
     for place, job in enumerate(jobs):
-        penalty = starvation_penalty(job.created_at, ctx.now)
-        entry = Entry(
-            place,
-            job.repo,
-            -weights.starvation * penalty,
-            -weights.starvation * max(0, penalty),
-        )
+        young = -weights.starvation * starvation_penalty(job.created_at, ctx.now)
+        entry = (place, job.repo, young, min(0, young))
         # By identity: the jobs of a class share its object, and hashing a class costs more than
         # treating two equal ones as two.
         members.setdefault(id(job.job_class), []).append(entry)
@@ -121,7 +112,7 @@ def make_pool(candidates: Iterable[Job], ctx: Context, weights: Weights) -> Pool
     return Pool(
         jobs=jobs,
         classes=tuple(
-            (jobs[entries[0].place].job_class, tuple(entries)) for entries in members.values()
+            (jobs[entries[0][0]].job_class, tuple(entries)) for entries in members.values()
         ),
         places_by_lock={lock: tuple(places) for lock, places in locks.items()},
         excluded=frozenset().union(*(job.job_class.excluded for job in jobs)),
@@ -138,10 +129,10 @@ def wishes_of(factory: Factory, pool: Pool, weights: Weights) -> WishList:
             continue
         alike = class_score(job_class, factory, offered, weights)
         within = within_ceiling(job_class, factory)
-        wishes.extend(
-            place
-            - size * (alike + (warmth if repo in warm_repos else 0) + (young if within else old))
-            for place, repo, young, old in entries
-        )
+        for place, repo, young, old in entries:
+            score = alike + (young if within else old)
+            if repo in warm_repos:
+                score += warmth
+            wishes.append(place - size * score)
     wishes.sort()
     return WishList(wishes=wishes, size=size)

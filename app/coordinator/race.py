@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app.eligibility import may_ever_take
 from app.fleet import ClassId, Job, JobClass, JobId, LockHolder
@@ -72,7 +72,7 @@ class Race:
             return heads
         self.left = True
         self._alone[heads.group.of] = heads.job_class
-        return replace(heads, jobs=left)
+        return heads._replace(jobs=left)
 
     def settle(self, seekers: Iterable[Seeker], picks: Iterable[Pick]) -> None:
         """Forget what was left alone, but if somebody who got less than he wanted may take it."""

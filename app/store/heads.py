@@ -4,26 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any, TypeAlias
 
 from app.fleet import ClassId, Job, JobClass, JobId
 from app.heads import Group, Heads, Kin
-from app.store.session import Connection, Record
+from app.store.session import Connection
 from app.store.sql import sql
 
-
-class Row(NamedTuple):
-    """One head, as the columns of ``claim_heads_all``."""
-
-    class_id: int
-    kin: bytes | None
-    in_repo: str | None
-    lock: str | None
-    id: UUID
-    version: int
-    repo: str | None
-    created_at: datetime
+Row: TypeAlias = tuple[
+    ClassId, Kin | None, str | None, str | None, JobId, int, str | None, datetime
+]
+"""One head, as the columns of ``claim_heads_all``; plain, as a claim reads one of each class."""
 
 
 async def heads(
@@ -43,7 +34,7 @@ async def heads(
         known: the class, or kin, that each group is of.
     """
     rows = await conn.fetch(sql("claim_heads_all"), *arguments(depths, of_each))
-    return assemble(map(_row, rows), depths, known, {})
+    return assemble((tuple(row.values()) for row in rows), depths, known, {})
 
 
 def arguments(depths: Mapping[Group, int], of_each: int) -> Sequence[Any]:
@@ -85,29 +76,27 @@ def assemble(
         known: the class, or kin, that each group is of.
         jobs: jobs as they were when they were last read.
     """
-    found: dict[tuple[int | bytes, str | None], list[Job]] = {}
+    found: dict[tuple[ClassId | Kin, str | None], list[Job]] = {}
     for class_id, kin, in_repo, lock, job_id, version, repo, created_at in rows:
         of = class_id if kin is None else kin
-        job = jobs.get(JobId(job_id))
+        job = jobs.get(job_id)
         # Most heads are those of the batch before, and a job does not change without its version.
         if job is None or job.version != version:
-            job_class = known[ClassId(class_id) if kin is None else Kin(kin)]
+            job_class = known[of]
             job = Job(
-                id=JobId(job_id),
+                id=job_id,
                 job_class=job_class if lock is None else replace(job_class, lock=lock),
                 created_at=created_at,
                 repo=repo,
                 version=version,
             )
-        found.setdefault((of, in_repo), []).append(job)
+        oldest = found.get((of, in_repo))
+        if oldest is None:
+            found[of, in_repo] = [job]
+        else:
+            oldest.append(job)
     return {
-        group: Heads(
-            group=group, job_class=known[group.of], jobs=tuple(oldest), more=len(oldest) >= depth
-        )
+        group: Heads(group, known[group.of], tuple(oldest), len(oldest) >= depth)
         for group, depth in depths.items()
         if (oldest := found.get(group))
     }
-
-
-def _row(row: Record) -> Row:
-    return Row(*row.values())

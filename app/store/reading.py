@@ -71,6 +71,5 @@ async def read(
 def _heads(row: Record, depths: Mapping[Group, int], known: Known) -> dict[Group, Heads]:
     if row["class_ids"] is None:
         return {}
-    columns = [row[name] for name in _COLUMNS]
-    rows = map(heads.Row._make, zip(*columns, strict=True))
+    rows = zip(*(row[name] for name in _COLUMNS), strict=True)
     return heads.assemble(rows, depths, known.groups, known.jobs)

@@ -237,7 +237,7 @@ def test_rows_lost_to_somebody_else_do_not_break_it(
     for group in store.groups(crowd, ctx):
         heads = store.fetch(group, 1)
         left = tuple(job for job in heads.jobs if job.id not in lost)
-        supply[group] = replace(heads, jobs=left)
+        supply[group] = heads._replace(jobs=left)
     free = Store((job for job in queue if job.id not in lost), ctx)
     free.known = store.known
     while True:
@@ -267,7 +267,7 @@ def test_a_class_that_runs_out_is_fetched_as_deep_as_the_batch_can_use() -> None
     picks = match(crowd, head.jobs, CTX)
 
     assert run_out([head], picks, crowd, CTX) == {head.group: 3}
-    assert run_out([replace(head, more=False)], picks, crowd, CTX) == {}
+    assert run_out([head._replace(more=False)], picks, crowd, CTX) == {}
 
 
 def locked(*locks: str) -> list[Job]:

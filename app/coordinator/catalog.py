@@ -59,6 +59,7 @@ class Catalog:
         self._groups: dict[_Profile, frozenset[Group]] = {}
         self._last: dict[FactoryId, _Last] = {}
         self._drained: Counter[Group] = Counter()
+        self._stocked: frozenset[Group] = frozenset()
         self._shapes: dict[JobClass, Shape] = {}
         self._shape_by_class: dict[ClassId, Shape] = {}
         self._grown_from = 0
@@ -172,11 +173,16 @@ class Catalog:
     ) -> dict[Group, int]:
         """Guess how many heads of each group a batch of ``most`` picks needs, and one to spare.
 
-        The spare one is the runner-up of the last. What others are about to take lies before what
-        is left.
+        The spare one is the runner-up of the last; and of a group that had no job last time, it
+        tells whether the one that came since is the only one. What others are about to take lies
+        before what is left.
         """
-        drained = self._drained
-        depths = {group: 1 + min(most, drained[group]) for group in groups}
+        drained, stocked = self._drained, self._stocked
+        bare = 1 if most > 1 else 0
+        depths = {
+            group: 1 + min(most, drained[group]) if group in stocked else 1 + bare
+            for group in groups
+        }
         return race.past(depths, self.groups if known is None else known)
 
     def drained(self, supply: Iterable[Heads], picks: Iterable[Pick]) -> None:
@@ -184,13 +190,15 @@ class Catalog:
         used = {pick.job.id for pick in picks}
         drained: Counter[Group] = Counter()
         left: dict[JobId, Job] = {}
+        stocked: list[Group] = []
         for heads in supply:
+            stocked.append(heads.group)
             for job in heads.jobs:
                 if job.id in used:
                     drained[heads.group] += 1
                 else:
                     left[job.id] = job
-        self._drained, self._heads = drained, left
+        self._drained, self._heads, self._stocked = drained, left, frozenset(stocked)
 
     def _profile(self, factory: Factory) -> _Profile:
         return (factory.offered, factory.id if factory.id in self._excluded else None)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from app.errors import IdempotencyMismatch, LostRace
 from app.fleet import Json
 from app.store import idempotency
+from app.store.retrying import settled
 from app.store.session import Connection, Database
 
 _TRIES = 5
@@ -49,16 +50,17 @@ async def once(
 ) -> Answer:
     """Act in a transaction, or give the answer of the call that did under the same key.
 
+    If something moved under the act, the transaction begins again.
+
     Raises:
         IdempotencyMismatch: the key belongs to another request.
-        LostRace: the key was forgotten and taken again faster than this call could follow.
+        LostRace: the key was forgotten and taken again faster than this call could follow; or
+            something moved under the act every time.
     """
     if key is None:
-        async with db.transaction() as conn:
-            return await act(conn)
+        return await settled(db, act)
     for _ in range(_TRIES):
-        async with db.transaction() as conn:
-            answer = await _act_or_replay(conn, key, act)
+        answer = await settled(db, lambda conn: _act_or_replay(conn, key, act))
         if answer is not None:
             return answer
     detail = "This idempotency key expired and was used again just now."

@@ -33,7 +33,7 @@ from app.store import classes, dependencies, events, jobs, offers
 from app.store.events import NewEvent
 from app.store.newcomers import NewJob, as_inserted, insert
 from app.store.offers import Prospects
-from app.store.retrying import Moved, settled_within
+from app.store.retrying import Moved
 from app.store.session import Connection
 from app.store.wake import wake
 
@@ -100,7 +100,7 @@ async def submit(conn: Connection, spec: JobSpec, *, by: Principal) -> Submitted
     Raises:
         UnknownDependency: it depends on a job that does not exist; ``unknown`` names them.
         DependencyCycle: it depends on itself.
-        LostRace: others kept changing the same jobs.
+        Moved: others changed what this rests on; the caller's transaction must begin again.
     """
     (only,) = await submit_batch(conn, [spec], by=by)
     return only
@@ -115,7 +115,7 @@ async def submit_batch(
         Invalid: there are too many, or a ``ref`` names two of them.
         UnknownDependency: one depends on a job or a ref that does not exist.
         DependencyCycle: some would wait for each other for ever; ``cycle`` names them by ref.
-        LostRace: others kept changing the same jobs.
+        Moved: others changed what this rests on; the caller's transaction must begin again.
     """
     return (await submit_shown(conn, specs, by=by, view=_AS_RECORDS)).answers
 
@@ -129,15 +129,9 @@ async def submit_shown(
         Invalid: there are too many, or a ``ref`` names two of them.
         UnknownDependency: one depends on a job or a ref that does not exist.
         DependencyCycle: some would wait for each other for ever; ``cycle`` names them by ref.
-        LostRace: others kept changing the same jobs.
+        Moved: others changed what this rests on; the caller's transaction must begin again.
     """
     check_refs(specs)
-    return await settled_within(conn, lambda: _take_in(conn, specs, by, view))
-
-
-async def _take_in(
-    conn: Connection, specs: Sequence[JobSpec], by: Principal, view: View[T]
-) -> Shown[T]:
     plan = await plan_for(conn, specs)
     id_of = await class_ids_of(conn, [new.spec.job_class for new in plan.new])
     prospects = await offers.prospects(conn, set(id_of.values()))

@@ -14,7 +14,6 @@ from app.fleet import ClassId, IfParentFails, JobClass, JobId, JobSpec, JobState
 from app.runtime.ids import new_id
 from app.store import offers
 from app.store.newcomers import STEP, NewJob, insert_in_steps
-from app.store.retrying import settled_within
 from app.store.session import Connection
 from app.store.wake import wake
 
@@ -33,12 +32,8 @@ async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: Vi
     """Take in such jobs, all or none; they are answered as a view shows them, in their order.
 
     Raises:
-        LostRace: their classes were pruned again and again.
+        Moved: a class of theirs was pruned meanwhile; the caller's transaction must begin again.
     """
-    return await settled_within(conn, lambda: _take_in(conn, jobs, by, view))
-
-
-async def _take_in(conn: Connection, jobs: Apart, by: Principal, view: View[T]) -> Shown[T]:
     id_of = await class_ids_of(conn, jobs.job_classes)
     prospects = await offers.prospects(conn, set(id_of.values()))
     made: list[NewJob] = []

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import asyncpg
 import pytest
 
 from app.coordinator.once import Answer, Key, once
 from app.errors import Conflict, IdempotencyMismatch
 from app.store import idempotency
+from app.store.retrying import Moved
 from app.store.session import Connection, Database, Limits
 
 KEY = Key(scope="t1 POST /jobs", key="k1", fingerprint=b"one body")
@@ -61,6 +63,23 @@ async def test_the_same_key_of_somebody_else_is_another_key(db: Database) -> Non
     other = Key(scope="t2 POST /jobs", key=KEY.key, fingerprint=KEY.fingerprint)
     assert not (await once(db, other, create)).replayed
     assert await created(db) == 2
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+@pytest.mark.parametrize("signal", [Moved, asyncpg.DeadlockDetectedError])
+async def test_an_act_under_which_something_moved_begins_again_from_nothing(
+    db: Database, key: Key | None, signal: type[Exception]
+) -> None:
+    signals = iter([signal, signal])
+
+    async def act(conn: Connection) -> Answer:
+        answer = await create(conn)
+        for each in signals:
+            raise each
+        return answer
+
+    assert not (await once(db, key, act)).replayed
+    assert await created(db) == 1
 
 
 async def test_without_a_key_every_call_acts(db: Database) -> None:

@@ -12,6 +12,7 @@ from app.errors import DependencyCycle, UnknownDependency
 from app.fleet import FactoryId, IfParentFails, JobClass, JobId, JobSpec, JobState
 from app.runtime.ids import new_id
 from app.store import classes
+from app.store.retrying import settled
 from app.store.session import Database, Limits
 from app.store.wake import CHANNEL
 from tests.strategies import NOW, make_factory
@@ -32,8 +33,7 @@ DEAD, CANCELLED, SUCCEEDED = JobState.DEAD, JobState.CANCELLED, JobState.SUCCEED
 
 
 async def submitted(db: Database, spec: JobSpec) -> Submitted:
-    async with db.transaction() as conn:
-        return await submit(conn, spec, by=CLIENT)
+    return await settled(db, lambda conn: submit(conn, spec, by=CLIENT))
 
 
 async def test_a_job_is_stored_as_it_was_asked_for(db: Database) -> None:

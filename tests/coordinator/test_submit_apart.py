@@ -12,6 +12,7 @@ from app.coordinator.submit_apart import Apart, submit_apart
 from app.fleet import JobSpec, JobState
 from app.store import classes, jobs
 from app.store.newcomers import STEP
+from app.store.retrying import settled
 from app.store.session import Database
 from tests.strategies import make_class
 from tests.support.jobs import CLIENT, count_jobs, make_spec, put
@@ -31,8 +32,9 @@ def apart(specs: list[JobSpec]) -> Apart:
 
 
 async def take_in(db: Database, specs: list[JobSpec]) -> Shown[Submitted]:
-    async with db.transaction() as conn:
-        return await submit_apart(conn, apart(specs), by=CLIENT, view=AS_RECORDS)
+    return await settled(
+        db, lambda conn: submit_apart(conn, apart(specs), by=CLIENT, view=AS_RECORDS)
+    )
 
 
 def some_specs(count: int) -> list[JobSpec]:
@@ -136,9 +138,9 @@ async def test_a_class_that_is_pruned_in_between_is_made_again(db: Database) -> 
 
         pruned: list[asyncio.Future[str]] = []
         job_classes = [each.job_class for each in specs]
-        async with db.transaction() as conn:
-            taken = await submit_apart(
-                conn, Apart(job_classes=job_classes, spec=pruned_first), by=CLIENT, view=AS_RECORDS
-            )
+        jobs_apart = Apart(job_classes=job_classes, spec=pruned_first)
+        taken = await settled(
+            db, lambda conn: submit_apart(conn, jobs_apart, by=CLIENT, view=AS_RECORDS)
+        )
         await asyncio.gather(*pruned, return_exceptions=True)
     assert len(taken.answers) == COUNT == await count_jobs(db)

@@ -20,6 +20,7 @@ from app.fleet import (
 )
 from app.runtime.ids import new_id
 from app.store import jobs
+from app.store.retrying import settled
 from app.store.session import Connection, Database
 
 CLIENT = Principal(token_id=TokenId(new_id()), role=Role.CLIENT, name="cli")
@@ -51,14 +52,14 @@ def make_spec(**given: Unpack[SpecFields]) -> JobSpec:
 
 async def put(db: Database, **given: Unpack[SpecFields]) -> JobRecord:
     """Submit one job."""
-    async with db.transaction() as conn:
-        return (await submit(conn, make_spec(**given), by=CLIENT)).job
+    taken = await settled(db, lambda conn: submit(conn, make_spec(**given), by=CLIENT))
+    return taken.job
 
 
 async def put_all(db: Database, *specs: JobSpec) -> list[JobRecord]:
     """Submit a batch."""
-    async with db.transaction() as conn:
-        return [each.job for each in await submit_batch(conn, specs, by=CLIENT)]
+    taken = await settled(db, lambda conn: submit_batch(conn, specs, by=CLIENT))
+    return [each.job for each in taken]
 
 
 async def get(db: Database, job_id: JobId) -> JobRecord:

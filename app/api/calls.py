@@ -88,7 +88,8 @@ class Hot(Generic[Body]):
     """A route that is served in the short way, too; ``act`` may leave a call to the full way.
 
     ``free`` names what of a body the model lets be anything, so that it has to be looked through,
-    and how deep it stands there.
+    and how deep it stands there; ``free_texts`` what the model knows to be texts, but of any
+    characters.
     """
 
     path: str
@@ -98,6 +99,7 @@ class Hot(Generic[Body]):
     target: re.Pattern[str] | None = None
     free: Callable[[Body], Iterable[Any]] = lambda _body: ()
     free_depth: int = 0
+    free_texts: Callable[[Body], Iterable[Any]] = lambda _body: ()
     bytes_max: int = SMALL_MAX
 
 

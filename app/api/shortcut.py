@@ -21,7 +21,7 @@ from app.api.calls import Body, Call, Hot
 from app.api.deps import Services
 from app.api.middleware import Done, fault
 from app.api.problems import problem
-from app.api.strict_json import all_fit
+from app.api.strict_json import all_fit, has_escapes
 from app.errors import Refusal
 from app.fleet import Principal
 from app.runtime.clock import monotonic_s
@@ -161,7 +161,11 @@ def taken(hot: Hot[Body], content: bytes) -> Body | None:
         asked = hot.model.model_validate_json(content)
     except ValidationError:
         return None
-    return asked if all_fit(hot.free(asked), hot.free_depth, content) else None
+    escapes = has_escapes(content)
+    fits = all_fit(hot.free(asked), hot.free_depth, texts=escapes) and (
+        not escapes or all_fit(hot.free_texts(asked), hot.free_depth, texts=True)
+    )
+    return asked if fits else None
 
 
 async def _act(

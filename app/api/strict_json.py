@@ -96,16 +96,26 @@ def text_fault(text: str) -> str | None:
     return None
 
 
-def all_fit(values: Iterable[object], depth: int, body: bytes) -> bool:
+def has_escapes(body: bytes) -> bool:
+    """Tell whether a text in a body may hold a NUL or half of a surrogate pair.
+
+    They stand in JSON only as an escape: where there is none, texts need not be looked at.
+    """
+    return b"\\u" in body
+
+
+def all_fit(values: Iterable[object], depth: int, *, texts: bool) -> bool:
     """Tell whether values that a lenient reader made are such as :func:`parse` lets through.
 
     Args:
-        values: what stood in the body.
+        values: what stood in a body.
         depth: how deep they stand there: 0 for a body that is nothing else.
-        body: all of it. A NUL or half of a surrogate pair stands in JSON only as an escape: where
-            there is none, texts need not be looked at.
+        texts: whether to look at texts, too.
     """
-    return _all_fit(values, depth, texts=b"\\u" in body)
+    for value in values:
+        if (texts or type(value) is not str) and not _fits(value, depth, texts=texts):
+            return False
+    return True
 
 
 def _fits(value: object, depth: int, *, texts: bool) -> bool:
@@ -116,23 +126,16 @@ def _fits(value: object, depth: int, *, texts: bool) -> bool:
             return (
                 depth < DEPTH_MAX
                 and not (texts and any(text_fault(key) for key in value))
-                and _all_fit(value.values(), depth + 1, texts=texts)
+                and all_fit(value.values(), depth + 1, texts=texts)
             )
         case list():
-            return depth < DEPTH_MAX and _all_fit(value, depth + 1, texts=texts)
+            return depth < DEPTH_MAX and all_fit(value, depth + 1, texts=texts)
         case int():
             return INTEGER_MIN <= value <= INTEGER_MAX
         case float():
             return math.isfinite(value)
         case _:
             return value is None
-
-
-def _all_fit(values: Iterable[object], depth: int, *, texts: bool) -> bool:
-    for value in values:
-        if (texts or type(value) is not str) and not _fits(value, depth, texts=texts):
-            return False
-    return True
 
 
 def _constant(_name: str) -> _Unfit:

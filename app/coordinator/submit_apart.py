@@ -13,7 +13,7 @@ from app.coordinator.submit import Shown, T, View, class_ids_of, show
 from app.fleet import ClassId, IfParentFails, JobClass, JobId, JobSpec, JobState, Principal
 from app.runtime.ids import new_id
 from app.store import offers
-from app.store.newcomers import STEP, NewJob, insert_in_steps
+from app.store.newcomers import NewJob, insert_in_steps, steps
 from app.store.session import Connection
 from app.store.wake import wake
 
@@ -39,25 +39,25 @@ async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: Vi
     made: list[NewJob] = []
     shown: list[T] = []
 
-    def steps() -> Iterator[Sequence[NewJob]]:
-        for first in range(0, len(jobs.job_classes), STEP):
-            step = _new(jobs, id_of, first, prospects.now)
-            made.extend(step)
-            yield step
+    def pieces() -> Iterator[Sequence[NewJob]]:
+        for step in steps(len(jobs.job_classes)):
+            piece = _new(jobs, id_of, step, prospects.now)
+            made.extend(piece)
+            yield piece
 
     def meanwhile() -> None:
         show(made, prospects, view, shown)
         view.all_new(shown)
 
-    await insert_in_steps(conn, steps(), prospects.now, by=by.name, meanwhile=meanwhile)
+    await insert_in_steps(conn, pieces(), prospects.now, by=by.name, meanwhile=meanwhile)
     await wake(conn, {job.class_id for job in made if job.state is JobState.READY})
     return Shown(answers=tuple(shown), any_new=True, all_new=True)
 
 
-def _new(jobs: Apart, id_of: dict[int, ClassId], first: int, now: datetime) -> list[NewJob]:
+def _new(jobs: Apart, id_of: dict[int, ClassId], step: range, now: datetime) -> list[NewJob]:
     """Read and place the jobs of a step."""
     made = []
-    for number in range(first, min(first + STEP, len(jobs.job_classes))):
+    for number in step:
         spec = jobs.spec(number)
         state = JobState.READY
         if spec.run_after is not None:

@@ -1,6 +1,6 @@
 """New jobs: how they are written, and how they read in the transaction that made them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -12,8 +12,8 @@ from app.store.retrying import Moved
 from app.store.session import Connection
 from app.store.sql import sql
 
-STEP = 250
-"""So many rows are sent at once: few enough for PostgreSQL to begin early."""
+STEP = 100
+"""So many rows are sent first: few enough for PostgreSQL to begin early."""
 
 
 class NewJob(NamedTuple):
@@ -57,32 +57,44 @@ async def insert(
     """
     keyed = [job for job in jobs if job.spec.dedupe_key is not None]
     others = [job for job in jobs if job.spec.dedupe_key is None] if keyed else jobs
-    steps = (others[first : first + STEP] for first in range(0, len(others), STEP))
-    await insert_in_steps(conn, steps, now, by=by, meanwhile=meanwhile)
+    pieces = (others[step.start : step.stop] for step in steps(len(others)))
+    await insert_in_steps(conn, pieces, now, by=by, meanwhile=meanwhile)
     return len(others) + (await _insert_keyed(conn, keyed, by) if keyed else 0)
+
+
+def steps(count: int) -> Iterator[range]:
+    """Divide so many rows into steps, each twice the one before.
+
+    Making a row here takes less than half the time that PostgreSQL takes to store one, so that the
+    next step is ready when it comes to the end of one.
+    """
+    first, size = 0, STEP
+    while first < count:
+        yield range(first, min(first + size, count))
+        first, size = first + size, 2 * size
 
 
 async def insert_in_steps(
     conn: Connection,
-    steps: Iterable[Sequence[NewJob]],
+    pieces: Iterable[Sequence[NewJob]],
     now: datetime,
     *,
     by: str,
     meanwhile: Callable[[], None],
 ) -> None:
-    """Insert jobs without a dedupe key; each step is made while the ones before are stored.
+    """Insert jobs without a dedupe key; each piece is made while the one before is stored.
 
     Args:
         conn: the caller's transaction.
-        steps: what to insert.
+        pieces: what to insert.
         now: the time of that transaction.
         by: who submits them.
-        meanwhile: called once, while the last step is stored.
+        meanwhile: called once, while the last piece is stored.
 
     Raises:
         Moved: the class of one was pruned meanwhile.
     """
-    rows = ([_columns(job, now, by) for job in step] for step in steps)
+    rows = ([_columns(job, now, by) for job in piece] for piece in pieces)
     try:
         await copy_in(conn, "job", _COPIED, rows, meanwhile)
     except asyncpg.ForeignKeyViolationError as error:

@@ -18,7 +18,7 @@ from tests.strategies import make_class
 from tests.support.jobs import CLIENT, count_jobs, make_spec, put
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
-COUNT = 2 * STEP + 7
+COUNT = 5 * STEP + 7
 AS_RECORDS = View(
     new=lambda job, now, warnings: Submitted(
         job=as_inserted(job, now), created=True, warnings=warnings
@@ -69,7 +69,7 @@ async def test_what_is_answered_is_what_is_stored_in_its_order(db: Database) -> 
 
 async def test_one_that_cannot_be_stored_keeps_all_out(db: Database) -> None:
     odd = make_spec(kind="a\0b")
-    for place in (0, STEP + 1, COUNT - 1):
+    for place in (0, STEP + 1, 3 * STEP, COUNT - 1):
         specs = some_specs(COUNT)
         specs[place] = odd
         with pytest.raises(asyncpg.DataError):

@@ -78,6 +78,9 @@ class Database:
         self.url = url
         self.limits = limits
         self._pool = pool
+        self._kept: list[PoolConnectionProxy[Record]] = []
+        self._asking = 0
+        self._closing = False
         self._aside = False
 
     @classmethod
@@ -103,13 +106,37 @@ class Database:
             Unavailable: none became free in time, or the database cannot be reached.
         """
         with reachable():
-            async with self._pool.acquire(timeout=self.limits.timeout_s) as lent:
-                try:
-                    yield lent
-                except asyncpg.InternalClientError:
+            lent = await self._take()
+            try:
+                yield lent
+            except BaseException as error:
+                if isinstance(error, asyncpg.InternalClientError):
                     # The driver lost track: the server's last word came when none was expected.
                     lent.terminate()
-                    raise
+                await self._pool.release(lent)
+                raise
+            wanted = self._asking or self._closing
+            if wanted or lent.is_closed() or lent.is_in_transaction():
+                await self._pool.release(lent)
+            else:
+                self._kept.append(lent)
+
+    async def _take(self) -> "PoolConnectionProxy[Record]":
+        """Take what was kept last, or ask the pool.
+
+        Giving a connection back to the pool and asking for it again costs as much as a short
+        statement. So one that is sound, and that nobody asks for, is kept aside for the next.
+        """
+        while self._kept:
+            kept = self._kept.pop()
+            if not kept.is_closed():
+                return kept
+            await self._pool.release(kept)
+        self._asking += 1
+        try:
+            return await self._pool.acquire(timeout=self.limits.timeout_s)
+        finally:
+            self._asking -= 1
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -152,8 +179,11 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection; those in use are given a moment and then cut."""
+        self._closing = True
         try:
             async with asyncio.timeout(self.limits.timeout_s):
+                while self._kept:
+                    await self._pool.release(self._kept.pop())
                 await self._pool.close()
         except TimeoutError:
             self._pool.terminate()

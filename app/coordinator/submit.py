@@ -29,7 +29,7 @@ from app.fleet import (
     Principal,
 )
 from app.life import Event
-from app.store import classes, dependencies, events, jobs, offers
+from app.store import dependencies, events, jobs, offers
 from app.store.events import NewEvent
 from app.store.newcomers import NewJob, as_inserted, insert
 from app.store.offers import Prospects
@@ -133,8 +133,7 @@ async def submit_shown(
     """
     check_refs(specs)
     plan = await plan_for(conn, specs)
-    id_of = await class_ids_of(conn, [new.spec.job_class for new in plan.new])
-    prospects = await offers.prospects(conn, set(id_of.values()))
+    id_of, prospects = await classed(conn, [new.spec.job_class for new in plan.new])
     made = await _rows(conn, plan, id_of, prospects.now)
     fresh: list[T] = []
 
@@ -184,14 +183,16 @@ async def _rows(
     ]
 
 
-async def class_ids_of(conn: Connection, job_classes: Sequence[JobClass]) -> dict[int, ClassId]:
+async def classed(
+    conn: Connection, job_classes: Sequence[JobClass]
+) -> tuple[dict[int, ClassId], Prospects]:
     """Find, or make, the class of each of these values, by the identity of the value.
 
     Jobs of one batch share the values of their classes: hashing each is dear, telling apart is not.
     """
     by_object = {id(each): each for each in job_classes}
-    class_ids = await classes.intern(conn, set(by_object.values()))
-    return {key: class_ids[job_class] for key, job_class in by_object.items()}
+    prospects = await offers.prospects(conn, set(by_object.values()))
+    return {key: prospects.ids[each] for key, each in by_object.items()}, prospects
 
 
 async def _store(

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.coordinator.placement import place
-from app.coordinator.submit import Shown, T, View, class_ids_of, show
+from app.coordinator.submit import Shown, T, View, classed, show
 from app.fleet import ClassId, IfParentFails, JobClass, JobId, JobSpec, JobState, Principal
 from app.runtime.ids import new_id
-from app.store import offers
 from app.store.newcomers import NewJob, insert_in_steps, steps
 from app.store.session import Connection
 from app.store.wake import wake
@@ -34,8 +33,7 @@ async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: Vi
     Raises:
         Moved: a class of theirs was pruned meanwhile; the caller's transaction must begin again.
     """
-    id_of = await class_ids_of(conn, jobs.job_classes)
-    prospects = await offers.prospects(conn, set(id_of.values()))
+    id_of, prospects = await classed(conn, jobs.job_classes)
     made: list[NewJob] = []
     shown: list[T] = []
 

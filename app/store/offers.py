@@ -1,12 +1,17 @@
 """What the registered factories offer: as much of them as it takes to say "never"."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from app.fleet import ClassId, Factory, FactoryId, Health, Standing
+from app.fleet import ClassId, Factory, FactoryId, Health, JobClass, Standing
+from app.store import classes
+from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
+
+_TRIES_MAX: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,24 +24,45 @@ class Offers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospects:
-    """Classes that no factory that stays may take; if there are any, what the factories offer."""
+    """Classes, and which of them no factory that stays may take; if any, what factories offer."""
 
     now: datetime
+    ids: Mapping[JobClass, ClassId]
     hopeless: frozenset[ClassId]
     factories: tuple[Factory, ...] = ()
 
 
-async def prospects(conn: Connection, ids: Iterable[ClassId]) -> Prospects:
-    """Tell which of these classes nobody will ever take, and the time of this transaction.
+async def prospects(conn: Connection, job_classes: Iterable[JobClass]) -> Prospects:
+    """Find classes, making those that are new, and tell which of them nobody will ever take.
 
-    Mostly there is no such class, and then it is enough to have found one factory for each.
+    Mostly they are there, and somebody may take each; then that is all that is asked.
+
+    Args:
+        conn: the caller's transaction.
+        job_classes: what is to be found.
+
+    Returns:
+        With the time of the transaction.
+
+    Raises:
+        Moved: the classes were pruned as often as they were made.
     """
-    rows = await conn.fetch(sql("offer_hopeless"), list(ids))
-    now = rows[0]["now"]
-    hopeless = frozenset(ClassId(row["class_id"]) for row in rows if row["class_id"] is not None)
-    if not hopeless:
-        return Prospects(now=now, hopeless=hopeless)
-    return Prospects(now=now, hopeless=hopeless, factories=(await read(conn)).factories)
+    wanted = {classes.digest(each): each for each in job_classes}
+    for _ in range(_TRIES_MAX):
+        rows = await conn.fetch(sql("offer_prospects"), list(wanted))
+        found = [row for row in rows if row["id"] is not None]
+        if len(found) == len(wanted):
+            break
+        await classes.intern(conn, wanted.values())
+    else:
+        raise Moved
+    hopeless = frozenset(ClassId(row["id"]) for row in found if row["hopeless"])
+    return Prospects(
+        now=rows[0]["now"],
+        ids={wanted[row["digest"]]: ClassId(row["id"]) for row in found},
+        hopeless=hopeless,
+        factories=(await read(conn)).factories if hopeless else (),
+    )
 
 
 async def read(conn: Connection) -> Offers:

@@ -42,11 +42,11 @@ def test_a_class_is_hopeless_if_and_only_if_there_is_a_warning(
         try:
             for factory in fleet:
                 await put_factory(conn, factory)
-            id_of = await classes.intern(conn, wanted)
-            found = await offers.prospects(conn, id_of.values())
+            found = await offers.prospects(conn, wanted)
+            assert found.ids == await classes.intern(conn, wanted)
             everybody = (await offers.read(conn)).factories
             assert found.factories == (everybody if found.hopeless else ())
-            for job_class, class_id in id_of.items():
+            for job_class, class_id in found.ids.items():
                 said = warnings_for(job_class, everybody, found.now)
                 assert bool(said) == (class_id in found.hopeless)
         finally:

@@ -32,7 +32,7 @@ from app.life import Event
 from app.store import dependencies, events, jobs, offers
 from app.store.events import NewEvent
 from app.store.newcomers import NewJob, as_inserted, insert
-from app.store.offers import Prospects
+from app.store.offers import ClassKey, Prospects
 from app.store.retrying import Moved
 from app.store.session import Connection
 from app.store.wake import wake
@@ -133,8 +133,8 @@ async def submit_shown(
     """
     check_refs(specs)
     plan = await plan_for(conn, specs)
-    id_of, prospects = await classed(conn, [new.spec.job_class for new in plan.new])
-    made = await _rows(conn, plan, id_of, prospects.now)
+    key_of, prospects = await classed(conn, [new.spec.job_class for new in plan.new])
+    made = await _rows(conn, plan, key_of, prospects.now)
     fresh: list[T] = []
 
     def meanwhile() -> None:
@@ -163,7 +163,7 @@ async def submit_shown(
 
 
 async def _rows(
-    conn: Connection, plan: Plan, id_of: Mapping[int, ClassId], now: datetime
+    conn: Connection, plan: Plan, key_of: Mapping[int, ClassKey], now: datetime
 ) -> list[NewJob]:
     """Put each job that is new in its class and its place."""
     if not plan.new:
@@ -172,7 +172,7 @@ async def _rows(
     return [
         NewJob(
             new.id,
-            id_of[id(new.spec.job_class)],
+            *key_of[id(new.spec.job_class)],
             new.spec,
             new.parents,
             place.state,
@@ -185,14 +185,14 @@ async def _rows(
 
 async def classed(
     conn: Connection, job_classes: Sequence[JobClass]
-) -> tuple[dict[int, ClassId], Prospects]:
+) -> tuple[dict[int, ClassKey], Prospects]:
     """Find, or make, the class of each of these values, by the identity of the value.
 
     Jobs of one batch share the values of their classes: hashing each is dear, telling apart is not.
     """
     by_object = {id(each): each for each in job_classes}
     prospects = await offers.prospects(conn, set(by_object.values()))
-    return {key: prospects.ids[each] for key, each in by_object.items()}, prospects
+    return {key: prospects.keys[each] for key, each in by_object.items()}, prospects
 
 
 async def _store(

@@ -10,9 +10,10 @@ from datetime import datetime
 
 from app.coordinator.placement import place
 from app.coordinator.submit import Shown, T, View, classed, show
-from app.fleet import ClassId, IfParentFails, JobClass, JobId, JobSpec, JobState, Principal
+from app.fleet import IfParentFails, JobClass, JobId, JobSpec, JobState, Principal
 from app.runtime.ids import new_id
 from app.store.newcomers import NewJob, insert_in_steps, steps
+from app.store.offers import ClassKey
 from app.store.session import Connection
 from app.store.wake import wake
 
@@ -33,13 +34,13 @@ async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: Vi
     Raises:
         Moved: a class of theirs was pruned meanwhile; the caller's transaction must begin again.
     """
-    id_of, prospects = await classed(conn, jobs.job_classes)
+    key_of, prospects = await classed(conn, jobs.job_classes)
     made: list[NewJob] = []
     shown: list[T] = []
 
     def pieces() -> Iterator[Sequence[NewJob]]:
         for step in steps(len(jobs.job_classes)):
-            piece = _new(jobs, id_of, step, prospects.now)
+            piece = _new(jobs, key_of, step, prospects.now)
             made.extend(piece)
             yield piece
 
@@ -52,7 +53,7 @@ async def submit_apart(conn: Connection, jobs: Apart, *, by: Principal, view: Vi
     return Shown(answers=tuple(shown), any_new=True, all_new=True)
 
 
-def _new(jobs: Apart, id_of: dict[int, ClassId], step: range, now: datetime) -> list[NewJob]:
+def _new(jobs: Apart, key_of: dict[int, ClassKey], step: range, now: datetime) -> list[NewJob]:
     """Read and place the jobs of a step."""
     made = []
     for number in step:
@@ -62,6 +63,6 @@ def _new(jobs: Apart, id_of: dict[int, ClassId], step: range, now: datetime) -> 
             state = place(
                 {}, if_parent_fails=IfParentFails.CANCEL, run_after=spec.run_after, now=now
             ).state
-        class_id = id_of[id(jobs.job_classes[number])]
-        made.append(NewJob(JobId(new_id()), class_id, spec, _NOBODY, state, 0, None))
+        key = key_of[id(jobs.job_classes[number])]
+        made.append(NewJob(JobId(new_id()), *key, spec, _NOBODY, state, 0, None))
     return made

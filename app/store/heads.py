@@ -4,12 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from app.fleet import ClassId, Job, JobClass, JobId
 from app.heads import Group, Heads, Kin
 from app.store.session import Connection
 from app.store.sql import sql
+
+WALKED: Final = 60
+"""So many jobs of a kin are looked at first: the locks of some are held, but hardly of so many."""
 
 Row: TypeAlias = tuple[
     ClassId, Kin | None, str | None, str | None, JobId, int, str | None, datetime
@@ -22,6 +25,7 @@ async def heads(
     depths: Mapping[Group, int],
     of_each: int,
     known: Mapping[ClassId | Kin, JobClass],
+    walked: int = WALKED,
 ) -> dict[Group, Heads]:
     """Read the oldest rows of each group, as deep as asked.
 
@@ -32,12 +36,13 @@ async def heads(
         depths: how many rows of each group.
         of_each: how many jobs of each class of a kin.
         known: the class, or kin, that each group is of.
+        walked: how many jobs of a kin are looked at, at least, before each of its classes is.
     """
-    rows = await conn.fetch(sql("claim_heads_all"), *arguments(depths, of_each))
+    rows = await conn.fetch(sql("claim_heads_all"), *arguments(depths, of_each, walked))
     return assemble((tuple(row.values()) for row in rows), depths, known, {})
 
 
-def arguments(depths: Mapping[Group, int], of_each: int) -> Sequence[Any]:
+def arguments(depths: Mapping[Group, int], of_each: int, walked: int = WALKED) -> Sequence[Any]:
     """Put together what ``claim_heads_all`` is to be given."""
     sorts: defaultdict[tuple[bool, bool], list[Group]] = defaultdict(list)
     for group in depths:
@@ -53,10 +58,12 @@ def arguments(depths: Mapping[Group, int], of_each: int) -> Sequence[Any]:
         [group.of for group in kin],
         [depths[group] for group in kin],
         of_each,
+        walked,
         [group.of for group in kin_in_repo],
         [group.repo for group in kin_in_repo],
         [depths[group] for group in kin_in_repo],
         of_each,
+        walked,
     )
 
 

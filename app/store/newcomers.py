@@ -24,6 +24,7 @@ class NewJob(NamedTuple):
 
     id: JobId
     class_id: ClassId
+    kin: bytes
     spec: JobSpec
     depends_on: frozenset[JobId]
     state: JobState
@@ -158,7 +159,7 @@ async def _insert_keyed(conn: Connection, jobs: Sequence[NewJob], by: str) -> in
 
 
 _COPIED = (
-    *("id", "class_id", "state", "kind", "repo", "payload", "labels", "if_parent_fails"),
+    *("id", "class_id", "kin", "state", "kind", "repo", "payload", "labels", "if_parent_fails"),
     *("run_after", "timeout_s", "attempts_max", "parents_left", "cancelled_by_parent"),
     *("wake_at", "finished_at", "submitted_by"),
 )
@@ -169,6 +170,7 @@ def _columns(job: NewJob, now: datetime, by: str) -> Row:
     return (
         job.id,
         job.class_id,
+        job.kin,
         state,
         spec.kind,
         spec.repo,

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.fleet import ClassId, Factory, FactoryId, Health, JobClass, Standing
 from app.store import classes
 from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
+
+ClassKey: TypeAlias = tuple[ClassId, bytes]
+"""A class's id and its kin, empty if it has none: what a job's row says of its class."""
 
 _TRIES_MAX: Final = 8
 
@@ -27,7 +30,7 @@ class Prospects:
     """Classes, and which of them no factory that stays may take; if any, what factories offer."""
 
     now: datetime
-    ids: Mapping[JobClass, ClassId]
+    keys: Mapping[JobClass, ClassKey]
     hopeless: frozenset[ClassId]
     factories: tuple[Factory, ...] = ()
 
@@ -59,7 +62,7 @@ async def prospects(conn: Connection, job_classes: Iterable[JobClass]) -> Prospe
     hopeless = frozenset(ClassId(row["id"]) for row in found if row["hopeless"])
     return Prospects(
         now=rows[0]["now"],
-        ids={wanted[row["digest"]]: ClassId(row["id"]) for row in found},
+        keys={wanted[row["digest"]]: (ClassId(row["id"]), row["kin"]) for row in found},
         hopeless=hopeless,
         factories=(await read(conn)).factories if hopeless else (),
     )

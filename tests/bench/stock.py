@@ -19,11 +19,13 @@ _STRIDE = 719  # a prime that does not divide how many classes there are
 
 _JOBS = """
 insert into job (
-    id, class_id, state, kind, repo, created_at, attempts_max, timeout_s, if_parent_fails, payload
+    id, class_id, kin, state, kind, repo, created_at, attempts_max, timeout_s, if_parent_fails,
+    payload
 )
 select
     ('01980000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
-    ($3::bigint[])[1 + n % cardinality($3::bigint[])],
+    c.id,
+    c.kin,
     'ready',
     'bench',
     case
@@ -36,6 +38,8 @@ select
     'cancel',
     jsonb_build_object('prompt', 'Fix the flaky test number ' || n, 'cwd', '/src/web')
 from generate_series($1::bigint, $2::bigint) as n
+join job_class c on c.id = ($3::bigint[])[1 + n % cardinality($3::bigint[])]
+order by n
 """
 _FACTORIES = """
 with made as (

@@ -137,7 +137,9 @@ async def test_a_completion_that_waits_for_a_change_of_class_succeeds(
         " values ('x', 'low', 'critical', 'merge', 'k') returning id"
     )
     await session.execute(
-        "update job set version = version + 1, class_id = $2 where id = $1", ref.job_id, new_class
+        "update job set version = version + 1, class_id = $2, kin = 'k' where id = $1",
+        ref.job_id,
+        new_class,
     )
     await hold.commit()
     await running

@@ -43,10 +43,11 @@ def test_a_class_is_hopeless_if_and_only_if_there_is_a_warning(
             for factory in fleet:
                 await put_factory(conn, factory)
             found = await offers.prospects(conn, wanted)
-            assert found.ids == await classes.intern(conn, wanted)
+            kept = await classes.intern(conn, wanted)
+            assert found.keys == {each: (kept[each], classes.kin(each) or b"") for each in wanted}
             everybody = (await offers.read(conn)).factories
             assert found.factories == (everybody if found.hopeless else ())
-            for job_class, class_id in found.ids.items():
+            for job_class, (class_id, _) in found.keys.items():
                 said = warnings_for(job_class, everybody, found.now)
                 assert bool(said) == (class_id in found.hopeless)
         finally:

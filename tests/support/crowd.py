@@ -21,17 +21,18 @@ CROWD = """
     insert into job_lock (name) select 'l' || n from generate_series(1, 10000) n;
     insert into job_class (digest, cost_class, priority, lock, kin, excluded)
     select n::text::bytea, 'low', 'normal', case when n > 40 then 'l' || n end,
-        case when n > 40 then ('kin' || n % 400)::bytea end,
+        case when n > 40 then ('kin' || n % 400)::bytea else '' end,
         case when n % 100 = 0 then '{f1}'::text[] else '{}' end
     from generate_series(1, 10000) n;
     insert into job (
-        id, class_id, state, kind, repo, holder, attempts_max, timeout_s, if_parent_fails,
+        id, class_id, kin, state, kind, repo, holder, attempts_max, timeout_s, if_parent_fails,
         created_at, dedupe_key, labels, finished_at, cancelled_by_parent, fence, fence_open, seated,
         claimed_at, lease_expires_at, wake_at
     )
     select
         lpad(to_hex(n), 32, '0')::uuid,
         n % 10000 + 1,
+        case when n % 10000 >= 40 then ('kin' || (n % 10000 + 1) % 400)::bytea else '' end,
         case
             when n % 100 = 0 then 'dead' when n % 50 = 1 then 'leased' when n % 20 = 2 then 'ready'
             when n % 20 = 3 then 'blocked' when n % 20 = 4 then 'cancelled' else 'succeeded'

@@ -1,22 +1,63 @@
 -- Reads the oldest ready jobs of each kin, of those that are the $3 oldest of their class, and
--- whose lock is free.
+-- whose lock is free. It walks through the oldest of the kin, $4 of them and four for each that is
+-- asked for; mostly enough are found there. Else it looks into each class, as many as there are.
 select
     h.class_id, k.kin, null::text as in_repo, h.lock, h.id, h.version, h.repo, h.created_at
 from unnest($1::bytea[], $2::int[]) as k (kin, depth)
 cross join lateral (
-    select c.id as class_id, c.lock, j.id, j.version, j.repo, j.created_at
-    from job_class c
-    cross join lateral (
-        select id, version, repo, created_at
-        from job
-        where state = 'ready' and class_id = c.id
+    with walk as materialized (
+        select
+            j.*, c.lock,
+            row_number() over (partition by j.class_id order by j.created_at, j.id) as nth
+        from (
+            select class_id, id, version, repo, created_at
+            from job
+            where state = 'ready' and kin = k.kin and kin <> ''::bytea
+            order by created_at, id
+            limit 4 * k.depth + $4::int
+        ) j
+        cross join lateral (select lock from job_class where id = j.class_id limit 1) c
+    ),
+    found as materialized (
+        select *
+        from walk w
+        where w.nth <= $3::int
+            and coalesce(
+                (select l.holder_job is null or l.lapsed from job_lock l where l.name = w.lock),
+                true
+            )
         order by created_at, id
-        limit $3::int
-    ) j
-    where c.kin = k.kin
-        and c.lock not in (
-            select name from job_lock where holder_job is not null and not lapsed
-        )
-    order by j.created_at, j.id
-    limit k.depth
+        limit k.depth
+    ),
+    whole as materialized (
+        select
+            (select count(*) from found) = k.depth
+            or (select count(*) from walk) < 4 * k.depth + $4::int as is_so
+    )
+    (
+        select class_id, lock, id, version, repo, created_at
+        from found
+        where (select is_so from whole)
+        order by created_at, id
+    )
+    union all
+    (
+        select c.id, c.lock, j.id, j.version, j.repo, j.created_at
+        from job_class c
+        cross join lateral (
+            select id, version, repo, created_at
+            from job
+            where state = 'ready' and class_id = c.id
+            order by created_at, id
+            limit $3::int
+        ) j
+        where not (select is_so from whole)
+            and c.kin = k.kin
+            and c.kin <> ''::bytea
+            and c.lock not in (
+                select name from job_lock where holder_job is not null and not lapsed
+            )
+        order by j.created_at, j.id
+        limit k.depth
+    )
 ) h

@@ -1,5 +1,5 @@
 -- Reads in one go what a batch of claims is decided on: factories, new classes, and heads.
--- $1–$4 as factory_read, $5 as class_new, $6–$17 as claim_heads_all.
+-- $1–$4 as factory_read, $5 as class_new, $6–$19 as claim_heads_all.
 -- Classes and heads stand in the first row, the heads column by column.
 with fact as materialized (
     {factory_read}

@@ -8,7 +8,10 @@ with found as materialized (
     for no key update skip locked
 )
 update job b
-set class_id = $2, version = b.version + 1, updated_at = now()
+set class_id = $2,
+    kin = coalesce((select kin from job_class where id = $2), ''::bytea),
+    version = b.version + 1,
+    updated_at = now()
 from found f
 where b.id = f.id and b.version = f.version
 returning b.id

@@ -1,6 +1,8 @@
 -- Replaces what is to be run of a job at this version; its place and its version are written next.
 update job
 set class_id = $3,
+    -- Of a class that was pruned meanwhile: none, so that it is refused as that.
+    kin = coalesce((select kin from job_class where id = $3), ''::bytea),
     repo = $4,
     payload = $5,
     labels = $6,

@@ -1,7 +1,7 @@
 -- Inserts jobs, in the order of their dedupe keys; leaves out those whose key is taken, and those
 -- whose class was pruned before it could be locked.
 with wanted as materialized (
-    select w.*
+    select w.*, c.kin
     from unnest(
         $1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::jsonb[],
         $8::text[], $9::timestamptz[], $10::int[], $11::int[], $12::text[], $13::int[], $14::uuid[]
@@ -13,11 +13,11 @@ with wanted as materialized (
     for key share of c
 )
 insert into job (
-    id, class_id, state, kind, repo, payload, labels, if_parent_fails, run_after, timeout_s,
+    id, class_id, kin, state, kind, repo, payload, labels, if_parent_fails, run_after, timeout_s,
     attempts_max, dedupe_key, parents_left, cancelled_by_parent, wake_at, finished_at, submitted_by
 )
 select
-    id, class_id, state, kind, repo, payload, labels, if_parent_fails, run_after, timeout_s,
+    id, class_id, kin, state, kind, repo, payload, labels, if_parent_fails, run_after, timeout_s,
     attempts_max, dedupe_key, parents_left, cancelled_by_parent,
     case when state = 'scheduled' then run_after end,
     case when state = 'cancelled' then now() end,

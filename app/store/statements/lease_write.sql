@@ -27,7 +27,7 @@ seat_all as materialized (
     select coalesce(array_agg(factory_id), '{}') as ids, count(*) as n from seat
 ),
 class_now as materialized (
-    select c.id
+    select c.id, c.kin
     from job_class c
     where c.id = any((select array_agg(distinct class_id) from want)::bigint[])
     order by c.id
@@ -63,6 +63,7 @@ moved as (
     set version = b.version + 1,
         updated_at = now(),
         class_id = w.class_id,
+        kin = c.kin,
         state = w.state,
         fence_open = w.fence_open,
         seated = w.seated,
@@ -80,6 +81,7 @@ moved as (
         error = coalesce(w.error, b.error),
         finished_at = case when w.state in ('succeeded', 'dead', 'cancelled') then now() end
     from want w
+    join class_now c on c.id = w.class_id
     where b.id = w.id
         and b.version = w.version
         and b.id = any((select ids from held_all)::uuid[])

@@ -1,12 +1,13 @@
 -- Finds classes by their digests, and tells of each whether no registered factory that stays may
 -- ever take it; and the time. One row at least. An engine is offered as the capability 'engine:' and
 -- its name.
-select now() as now, c.digest, c.id, c.hopeless
+select now() as now, c.digest, c.id, c.kin, c.hopeless
 from (select 1) always
 left join (
     select
         j.digest,
         j.id,
+        j.kin,
         not exists (
             select from factory f
             where f.capabilities

@@ -9,22 +9,25 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     LargeBinary,
     Text,
+    UniqueConstraint,
     text,
 )
 from sqlmodel import Field, SQLModel
 
-from app.store.tables.columns import json_column, texts_column, time_column
+from app.store.tables.columns import json_column, kin_column, texts_column, time_column
 
 
 class JobClassRow(SQLModel, table=True):
     """What a job's eligibility and score depend on, age and repo aside; immutable once written.
 
     ``digest`` is the SHA-256 of the canonical form, so that the same class is found again; ``kin``
-    that of the form without the lock, where there is one: alike in all classes that differ in it.
+    that of the form without the lock, where there is one: alike in all classes that differ in it;
+    else it is empty.
     ``created_xid`` lets a reader ask for "classes that I may not have seen", exactly: those of
     transactions at or after the oldest one that was running when it last read.
     """
@@ -39,7 +42,7 @@ class JobClassRow(SQLModel, table=True):
     priority: str = Field(sa_type=Text)
     lock: str | None = Field(default=None, sa_type=Text)
     excluded: list[str] = Field(sa_column=texts_column())
-    kin: bytes | None = Field(default=None, sa_type=LargeBinary)
+    kin: bytes = Field(default=b"", sa_column=kin_column())
     created_xid: int = Field(
         sa_column=Column(
             BigInteger,
@@ -52,16 +55,18 @@ class JobClassRow(SQLModel, table=True):
     __table_args__ = (
         # What the lease loop looks through for jobs that are excluded from all that could run them.
         Index("ix_job_class_excluding", "id", postgresql_where=text("excluded <> '{}'::text[]")),
-        # A claim goes through all classes of a kin; what it needs of them is in the index.
+        # What a claim needs to go through all classes of a kin, if the oldest jobs are not enough.
         Index(
             "ix_job_class_kin",
             "kin",
             postgresql_include=["id", "lock"],
-            postgresql_where=text("kin is not null"),
+            postgresql_where=text("kin <> ''::bytea"),
         ),
         # Whether any class still names a lock.
         Index("ix_job_class_lock", "lock", postgresql_where=text("lock is not null")),
-        CheckConstraint("(kin is null) = (lock is null)", name="ck_job_class_kin"),
+        CheckConstraint("(kin = ''::bytea) = (lock is null)", name="ck_job_class_kin"),
+        # What a job says of its class is compared with.
+        UniqueConstraint("id", "kin", name="uq_job_class_id_kin"),
     )
 
 
@@ -91,6 +96,7 @@ class JobLockRow(SQLModel, table=True):
 class JobRow(SQLModel, table=True):
     """A job. Whoever changes it compares ``version`` (a holder: its fence) and adds one.
 
+    ``kin`` is that of its class, for claims to walk through the jobs of a kin by their age.
     ``fence_open`` is half of the truth: with a lock in the class, the lock row must also still name
     (job, fence). ``seated``: it occupies one of its holder's seats now. ``parents_left`` counts
     unfinished parents, ``dependants`` those that wait or waited for this one. ``wake_at``: when the
@@ -102,9 +108,8 @@ class JobRow(SQLModel, table=True):
     __tablename__ = "job"
 
     id: UUID = Field(primary_key=True)
-    class_id: int = Field(
-        sa_column=Column(BigInteger, ForeignKey("job_class.id"), nullable=False, index=True)
-    )
+    class_id: int = Field(sa_column=Column(BigInteger, nullable=False, index=True))
+    kin: bytes = Field(default=b"", sa_column=kin_column())
     state: str = Field(sa_type=Text)
     version: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": text("1")})
     kind: str = Field(sa_type=Text)
@@ -145,7 +150,11 @@ class JobRow(SQLModel, table=True):
     finished_at: datetime | None = Field(default=None, sa_column=time_column())
 
     __table_args__ = (
-        # The two that claims live on: heads of a class, and of a class within a warm repo.
+        ForeignKeyConstraint(
+            ["class_id", "kin"], ["job_class.id", "job_class.kin"], name="fk_job_class"
+        ),
+        # Those that claims live on: heads of a class, and of a class within a warm repo; jobs with
+        # a lock also by kin.
         Index(
             "ix_job_ready",
             "class_id",
@@ -160,6 +169,21 @@ class JobRow(SQLModel, table=True):
             "created_at",
             "id",
             postgresql_where=text("state = 'ready' and repo is not null"),
+        ),
+        Index(
+            "ix_job_ready_kin",
+            "kin",
+            "created_at",
+            "id",
+            postgresql_where=text("state = 'ready' and kin <> ''::bytea"),
+        ),
+        Index(
+            "ix_job_ready_kin_repo",
+            "repo",
+            "kin",
+            "created_at",
+            "id",
+            postgresql_where=text("state = 'ready' and repo is not null and kin <> ''::bytea"),
         ),
         # What the lease loop wakes up for.
         Index("ix_job_wake", "wake_at", postgresql_where=text("wake_at is not null")),

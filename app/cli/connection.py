@@ -72,12 +72,8 @@ class Connection:
                 "start one with `fleet up`, or set FLEET_URL and FLEET_TOKEN"
             )
             raise CliError(message)
-        try:
-            known = httpx.URL(url).scheme in {"http", "https"}
-        except httpx.InvalidURL:
-            known = False
-        if not known:
-            message = f"FLEET_URL must start with http:// or https://, not {url!r}"
+        if not _is_address(url):
+            message = f"FLEET_URL must start with http:// or https:// and name a host, not {url!r}"
             raise CliError(message)
         return url.rstrip("/")
 
@@ -112,3 +108,12 @@ def ask(role: As, data_dir: Path | None, act: Callable[[FleetClient], Awaitable[
 
 def _same(one: str, other: str) -> bool:
     return one.rstrip("/") == other.rstrip("/")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        read = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    port_fits = read.port is None or read.port in range(1, 65_536)
+    return read.scheme in {"http", "https"} and bool(read.host) and port_fits

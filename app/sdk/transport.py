@@ -85,6 +85,7 @@ class Transport:
         Raises:
             Problem: the coordinator refused.
             Unreachable: no answer came.
+            NotAFleet: what came cannot even be read.
         """
         attempt = 0
         while True:
@@ -97,6 +98,9 @@ class Transport:
                     raise Unreachable(str(self._http.base_url), error) from error
                 await asyncio.sleep(self.retries.pause_s(attempt))
                 continue
+            except httpx.RequestError as error:
+                message = f"the answer of {self._http.base_url} cannot be read: {error}"
+                raise NotAFleet(message) from error
             if response.is_success:
                 return response
             pause_s = self._pause_s(response, attempt)

@@ -251,6 +251,8 @@ async def test_a_coordinator_that_is_not_there(tmp_path: Path) -> None:
         "is damaged": fleet("jobs", "-d", damaged),
         "no coordinator answers at http://127.0.0.1:9": fleet("jobs", **nowhere),
         "must start with http": fleet("jobs", FLEET_URL="localhost", FLEET_TOKEN="x"),
+        "name a host, not 'http://'": fleet("jobs", FLEET_URL="http://", FLEET_TOKEN="x"),
+        ":99999'": fleet("jobs", FLEET_URL="http://localhost:99999", FLEET_TOKEN="x"),
         "set FLEET_TOKEN": fleet(
             "jobs", FLEET_URL="http://127.0.0.1:9", FLEET_DATA_DIR=str(tmp_path)
         ),

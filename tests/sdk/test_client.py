@@ -289,6 +289,13 @@ async def test_another_service_on_that_port_is_recognised() -> None:
             await fleet.healthz()
 
 
+async def test_an_answer_that_cannot_be_read_is_no_crash() -> None:
+    spoilt = http("200 OK", "hello", "content-encoding: gzip")
+    async with answering(after(spoilt)) as (url, _), FleetClient(url, retries=QUICK) as fleet:
+        with pytest.raises(NotAFleet, match="cannot be read"):
+            await fleet.healthz()
+
+
 async def test_ids_of_people_are_quoted_in_addresses(coordinator: Coordinator) -> None:
     ops = await coordinator.client()
     assert (await ops.factories.put("rack 7?#é", FactoryPut())).id == "rack 7?#é"

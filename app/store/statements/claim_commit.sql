@@ -2,18 +2,15 @@
 -- the statement: in a turn, the transaction began before the turn was waited for.
 -- Order of row locks: factory_seat, job, job_lock. A step that locks rows is forced to finish by
 -- aggregating it before the next one reads the result; merely joined, the locks would interleave.
--- Rows are named by their keys, and "ready at this version" is one value, so that no plan, however
--- little there was when it was made, reads an index whole.
+-- Rows are named by their keys, so that no plan, however little there was when it was made, reads an
+-- index whole: one by one behind a "limit 1", or, where an update cannot, by a list of keys. What is
+-- wanted is looked up by its place in the arrays, as joining steps of a large batch is quadratic.
 -- A leased job is told as the snapshot shows it, with what this changed beside it: that it is still
 -- at the version that was wanted was seen under its lock, and steps that carry whole rows are slow.
 with want as materialized (
     select *
-    from unnest(
-        $1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::bigint[], $6::text[], $7::text[],
-        $8::int[], $9::uuid[], $10::int[], $11::jsonb[]
-    ) as w (
-        ord, factory_id, epoch, job_id, version, lock, key, lease_s, decision_id, total, record
-    )
+    from unnest($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::bigint[], $6::text[], $7::text[])
+        as w (ord, factory_id, epoch, job_id, version, lock, key)
 ),
 seat as materialized (
     select factory_id, seat_limit - used as free, epoch
@@ -22,19 +19,23 @@ seat as materialized (
     order by factory_id
     for no key update
 ),
+seat_all as materialized (select array_agg(factory_id) as ids from seat),
 present_all as materialized (
     select array_agg(w.ord) as ords
     from want w
     join seat s on s.factory_id = w.factory_id and s.epoch = w.epoch
 ),
 job_now as materialized (
-    select w.ord, w.factory_id, w.job_id, w.lock, w.key, b.fence + 1 as fence
+    select w.ord, w.factory_id, w.lock, w.key, b.id, b.fence + 1 as fence
     from want w
-    join job b on b.id = w.job_id
+    cross join lateral (
+        select id, fence
+        from job
+        where id = w.job_id and state = 'ready' and version = w.version
+        limit 1
+        for no key update skip locked
+    ) b
     where w.ord = any((select ords from present_all)::int[])
-        and b.id = any($4::uuid[])
-        and case when b.state = 'ready' then b.version end = w.version
-    for no key update of b skip locked
 ),
 job_all as materialized (select array_agg(lock) as locks, array_agg(ord) as ords from job_now),
 lock_now as materialized (
@@ -44,6 +45,7 @@ lock_now as materialized (
         and name = any((select locks from job_all)::text[])
     for no key update skip locked
 ),
+lock_all as materialized (select array_agg(name) as names from lock_now),
 unlocked as materialized (
     select j.*, row_number() over (partition by j.lock order by j.ord) as lock_turn
     from job_now j
@@ -55,7 +57,7 @@ turn as materialized (
     where u.lock is null or u.lock_turn = 1
 ),
 fit as materialized (
-    select t.ord, t.factory_id, t.job_id, t.key, t.fence
+    select t.ord, t.factory_id, t.lock, t.key, t.id, t.fence
     from turn t
     join seat s using (factory_id)
     where t.seat_turn <= s.free
@@ -63,14 +65,13 @@ fit as materialized (
 key_now as (
     insert into claim_key (factory_id, key, leases, expires_at)
     select
-        f.factory_id,
-        f.key,
-        jsonb_agg(jsonb_build_object('job_id', f.job_id, 'fence', f.fence) order by f.ord),
-        statement_timestamp() + make_interval(secs => max(w.lease_s) + 3600)
-    from fit f
-    join want w using (ord)
-    where f.key is not null
-    group by f.factory_id, f.key
+        factory_id,
+        key,
+        jsonb_agg(jsonb_build_object('job_id', id, 'fence', fence) order by ord),
+        statement_timestamp() + make_interval(secs => max(($8::int[])[ord + 1]) + 3600)
+    from fit
+    where key is not null
+    group by factory_id, key
     on conflict do nothing
     returning factory_id, key
 ),
@@ -82,39 +83,39 @@ leased as (
         fence_open = true,
         holder = f.factory_id,
         seated = true,
-        lease_s = w.lease_s,
+        lease_s = ($8::int[])[f.ord + 1],
         claimed_at = statement_timestamp(),
-        lease_expires_at = statement_timestamp() + make_interval(secs => w.lease_s),
+        lease_expires_at = statement_timestamp() + make_interval(secs => ($8::int[])[f.ord + 1]),
         cancel_requested_at = null,
-        wake_at = statement_timestamp() + make_interval(secs => least(w.lease_s, b.timeout_s)),
+        wake_at = statement_timestamp()
+            + make_interval(secs => least(($8::int[])[f.ord + 1], b.timeout_s)),
         attempts = b.attempts + 1,
         run_after = null,
         updated_at = statement_timestamp()
     from fit f
-    join want w using (ord)
-    where b.id = f.job_id
-        and b.id = any($4::uuid[])
-        and case when b.state = 'ready' then b.version end = w.version
+    where b.id = f.id and b.id = any($4::uuid[])
+        and b.version = ($5::bigint[])[f.ord + 1]
         and (f.key is null or (f.factory_id, f.key) in (select factory_id, key from key_now))
-    returning
-        w.ord, w.lock, w.decision_id, w.total, w.record,
-        b.id, b.holder, b.fence, b.claimed_at, b.lease_expires_at
+    returning f.ord, f.lock, b.id, b.holder, b.fence, b.claimed_at, b.lease_expires_at
 ),
 locked as (
     update job_lock l
     set holder_job = u.id, holder_fence = u.fence, lapsed = false
     from leased u
-    where l.name = u.lock and l.name = any($6::text[])
+    where l.name = u.lock and l.name = any((select names from lock_all)::text[])
 ),
 counted as (
     update factory_seat s
     set used = s.used + n.taken, last_served_at = statement_timestamp()
     from (select holder, count(*) as taken from leased group by holder) n
-    where s.factory_id = n.holder and s.factory_id = any($2::text[])
+    where s.factory_id = n.holder and s.factory_id = any((select ids from seat_all)::text[])
 ),
 decided as (
     insert into decision (id, at, factory_id, job_id, fence, total, record)
-    select decision_id, claimed_at, holder, id, fence, total, record from leased
+    select
+        ($9::uuid[])[ord + 1], claimed_at, holder, id, fence, ($10::int[])[ord + 1],
+        ($11::jsonb[])[ord + 1]
+    from leased
 )
 select
     w.ord,
@@ -134,5 +135,5 @@ select
     array(select d.parent_id from job_dependency d where d.job_id = b.id) as depends_on
 from want w
 left join leased u on u.ord = w.ord
-left join job b on b.id = u.id and b.id = any($4::uuid[])
+left join lateral (select * from job where id = u.id limit 1) b on true
 order by w.ord

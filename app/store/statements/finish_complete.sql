@@ -33,15 +33,12 @@ held as materialized (
     order by b.id
     for no key update of b
 ),
-held_all as materialized (
-    select array_agg(id) as ids, array_agg(class_id) as classes from held
-),
+held_all as materialized (select count(*) as n from held),
 classed as materialized (
     select h.*, c.id is null as unseen, c.lock
     from held h
-    left join job_class c
-        on c.id = h.class_id and c.id = any((select classes from held_all)::bigint[])
-    where h.id = any((select ids from held_all)::uuid[])
+    left join lateral (select id, lock from job_class where id = h.class_id limit 1) c on true
+    where (select n from held_all) >= 0
 ),
 lock_now as materialized (
     select l.name, c.id

@@ -1,6 +1,6 @@
 """Signs of life: what factories say of themselves between their registrations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -12,6 +12,9 @@ from app.store.wake import wake
 
 TOUCH_PAUSE_S = 30
 """A sign of life is written at most so often: half of the interval of plain heartbeats."""
+
+TOUCHED_AT_ONCE = 200
+"""The statement's work grows with the square of how many it writes, and it keeps them locked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +29,21 @@ class Pulse:
 
 
 async def touch(conn: Connection, beats: Iterable[Pulse]) -> None:
-    """Write signs of life of many factories in one statement; unknown ones are passed over.
+    """Write signs of life of factories, :data:`TOUCHED_AT_ONCE` of them in a statement.
 
-    A mere sign of life is not written again within :data:`TOUCH_PAUSE_S`; news are, at once. A
-    factory that is up again after it was down wakes the desks. In a longer transaction this comes
-    after everything that locks seats or jobs.
+    Unknown ones are passed over. A mere sign of life is not written again within
+    :data:`TOUCH_PAUSE_S`; news are, at once. One that is up again after it was down wakes the
+    desks. In a longer transaction this comes after everything that locks seats or jobs.
     """
     merged: dict[FactoryId, Pulse] = {}
     for beat in beats:
         merged[beat.factory_id] = _merge(merged.get(beat.factory_id), beat)
-    if not merged:
-        return
     news = list(merged.values())
+    for first in range(0, len(news), TOUCHED_AT_ONCE):
+        await _touch(conn, news[first : first + TOUCHED_AT_ONCE])
+
+
+async def _touch(conn: Connection, news: Sequence[Pulse]) -> None:
     rows = await conn.fetch(
         sql("factory_touch"),
         [beat.factory_id for beat in news],

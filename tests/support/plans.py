@@ -48,3 +48,25 @@ def read_without_key(nodes: list[dict[str, Any]]) -> set[str]:
         and "Index Cond" not in node
         and "Recheck Cond" not in node
     }
+
+
+async def work_of(conn: Connection, statement: str, *arguments: str) -> int:
+    """Run a statement by its generic plan, and count the rows that its nodes handled.
+
+    Args:
+        conn: in a transaction of the caller's, as it is really run.
+        statement: what to run.
+        arguments: as they are written in SQL.
+    """
+    await conn.execute("set local plan_cache_mode = force_generic_plan")
+    await conn.execute(f"prepare worked as {statement}")
+    explained = await conn.fetchval(
+        f"explain (analyze, timing off, format json) execute worked ({', '.join(arguments)})"
+    )
+    await conn.execute("deallocate worked")
+    nodes = list(_nodes(explained[0]["Plan"]))
+    handled = (
+        node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Join Filter", 0))
+        for node in nodes
+    )
+    return int(sum(handled))

@@ -1,4 +1,5 @@
--- Renews running leases by (job, fence, holder); those left out need a closer look.
+-- Renews running leases by (job, fence, holder); those left out need a closer look. Rows are locked
+-- in the order of their key, one by one, so that their number does not multiply the work.
 -- A seated lease has not lapsed, so nobody can have taken its lock: the job's row says it all.
 -- $4: a new length for each lease, or null to keep it as it was asked for.
 with want as materialized (
@@ -9,18 +10,22 @@ with want as materialized (
 ),
 held as materialized (
     select b.id, b.fence, coalesce(w.lease_s, b.lease_s) as lease_s
-    from want w
-    join job b on b.id = w.job_id
-    where b.id = any($1::uuid[])
-        and case when b.fence_open then b.fence end = w.fence
-        and b.holder = w.factory_id
-        and b.seated
-        and b.claimed_at + make_interval(secs => b.timeout_s) > now()
-        and (b.cancel_deadline_at is null or b.cancel_deadline_at > now())
-    order by b.id
-    for no key update of b
+    from (select * from want order by job_id) w
+    cross join lateral (
+        select id, fence, lease_s
+        from job
+        where id = w.job_id
+            and fence = w.fence
+            and fence_open
+            and holder = w.factory_id
+            and seated
+            and claimed_at + make_interval(secs => timeout_s) > now()
+            and (cancel_deadline_at is null or cancel_deadline_at > now())
+        limit 1
+        for no key update
+    ) b
 ),
-held_all as materialized (select array_agg(id) as ids from held),
+held_all as materialized (select count(*) as n from held),
 renewed as (
     update job b
     set version = b.version + 1,
@@ -49,7 +54,8 @@ renewed as (
     from held h
     where b.id = h.id
         and b.fence = h.fence
-        and b.id = any((select ids from held_all)::uuid[])
+        and b.id = any($1::uuid[])
+        and (select n from held_all) >= 0
     returning
         b.id, b.fence, b.lease_s, b.lease_expires_at,
         b.cancel_requested_at is not null as cancel_requested

@@ -1,6 +1,5 @@
 """The law that claims rest on, against PostgreSQL: heads are enough, whatever the queue."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +12,7 @@ from app.coordinator.race import Race
 from app.fleet import Context, Job
 from app.scheduler import Pick, Seeker, match
 from app.store.claims import CommitOutcome
-from app.store.session import Connection, Database
+from app.store.session import Connection
 from tests.strategies import (
     NOW,
     contexts,
@@ -24,49 +23,34 @@ from tests.strategies import (
     queues,
     ready_jobs,
 )
+from tests.support.clean import Clean, clean
 from tests.support.postgres import Databases
 from tests.support.world import put_jobs, put_locks
 
 
 class Desktop:
-    """A connection of its own for synchronous tests; each question is asked in a clean database."""
+    """What claims pick from a queue, which is gone again afterwards."""
 
-    def __init__(self, url: str) -> None:
-        self.runner = asyncio.Runner()
-        self.db = self.runner.run(Database.open(url))
-        self.conn = self.runner.run(self.db.dedicated())
-
-    def close(self) -> None:
-        self.runner.run(self.conn.close())
-        self.runner.run(self.db.close())
-        self.runner.close()
+    def __init__(self, clean: Clean) -> None:
+        self.clean = clean
 
     def choose(
         self, queue: list[Job], crowd: list[Seeker], ctx: Context, around: Race | None = None
     ) -> tuple[Pick, ...]:
-        """What claims would pick from ``queue``, which is gone again afterwards."""
-
         async def ask(conn: Connection) -> tuple[Pick, ...]:
-            transaction = conn.transaction()
-            await transaction.start()
-            try:
-                await put_jobs(conn, queue)
-                await put_locks(conn, ctx.locks if around is None else {})
-                catalog = Catalog()
-                await catalog.refresh(conn)
-                return await choose(conn, catalog, crowd, ctx, around)
-            finally:
-                await transaction.rollback()
+            await put_jobs(conn, queue)
+            await put_locks(conn, ctx.locks if around is None else {})
+            catalog = Catalog()
+            await catalog.refresh(conn)
+            return await choose(conn, catalog, crowd, ctx, around)
 
-        return self.runner.run(ask(self.conn))
+        return self.clean.ask(ask)
 
 
 @pytest.fixture(scope="module")
 def desktop(databases: Databases) -> Iterator[Desktop]:
-    with databases.fresh() as url:
-        desktop = Desktop(url)
-        yield desktop
-        desktop.close()
+    with clean(databases) as empty:
+        yield Desktop(empty)
 
 
 def essence(picks: tuple[Pick, ...]) -> list[tuple[object, ...]]:

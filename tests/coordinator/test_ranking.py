@@ -1,6 +1,5 @@
 """What explanations read of a queue is enough: they rank as if they had read all of it."""
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -13,51 +12,36 @@ from app.coordinator.queue_view import QueueView
 from app.coordinator.ranking import Question, ranked
 from app.fleet import Context, Factory, Job
 from app.scheduler import Ranked, rank
-from app.store.session import Connection, Database
+from app.store.session import Connection
 from tests.strategies import contexts, open_factories, queues, weights
+from tests.support.clean import Clean, clean
 from tests.support.postgres import Databases
 from tests.support.world import put_jobs, put_locks
 
 
 class Window:
-    """A connection of its own for synchronous tests; each question is asked in a clean database."""
+    """What explanations rank of a queue, which is gone again afterwards."""
 
-    def __init__(self, url: str) -> None:
-        self.runner = asyncio.Runner()
-        self.db = self.runner.run(Database.open(url))
-        self.conn = self.runner.run(self.db.dedicated())
-
-    def close(self) -> None:
-        self.runner.run(self.conn.close())
-        self.runner.run(self.db.close())
-        self.runner.close()
+    def __init__(self, clean: Clean) -> None:
+        self.clean = clean
 
     def ranked(
         self, queue: list[Job], factory: Factory, ctx: Context, asked: Question
     ) -> tuple[Ranked, ...]:
-        """What an explanation would rank of ``queue``, which is gone again afterwards."""
-
         async def ask(conn: Connection) -> tuple[Ranked, ...]:
-            transaction = conn.transaction()
-            await transaction.start()
-            try:
-                await put_jobs(conn, queue)
-                await put_locks(conn, ctx.locks)
-                # As explanations do, it is told of held locks by the statements.
-                view = await QueueView.open(conn, Catalog(), Context(now=ctx.now), [factory])
-                return await ranked(view, factory, asked)
-            finally:
-                await transaction.rollback()
+            await put_jobs(conn, queue)
+            await put_locks(conn, ctx.locks)
+            # As explanations do, it is told of held locks by the statements.
+            view = await QueueView.open(conn, Catalog(), Context(now=ctx.now), [factory])
+            return await ranked(view, factory, asked)
 
-        return self.runner.run(ask(self.conn))
+        return self.clean.ask(ask)
 
 
 @pytest.fixture(scope="module")
 def window(databases: Databases) -> Iterator[Window]:
-    with databases.fresh() as url:
-        window = Window(url)
-        yield window
-        window.close()
+    with clean(databases) as empty:
+        yield Window(empty)
 
 
 @pytest.fixture(params=["all at once", "bit by bit"], scope="module")

@@ -1,6 +1,5 @@
 """The oldest jobs of a kin are the same, whether they are found on the walk or class by class."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from app.shapes import shape_of
 from app.store import classes, heads
 from app.store.session import Connection, Database
 from tests.strategies import MANY_LOCKS, NOW, job_id, kin_queues, make_class, make_job, ready_jobs
+from tests.support.clean import Clean, clean
 from tests.support.postgres import Databases
 from tests.support.world import put_jobs
 
@@ -43,50 +43,34 @@ class Asked(NamedTuple):
 
 
 class Store:
-    """A connection of its own for synchronous tests; each question is asked in a clean database."""
+    """What is read of a queue, which is gone again afterwards."""
 
-    def __init__(self, url: str) -> None:
-        self.runner = asyncio.Runner()
-        self.db = self.runner.run(Database.open(url))
-        self.conn = self.runner.run(self.db.dedicated())
-
-    def close(self) -> None:
-        self.runner.run(self.conn.close())
-        self.runner.run(self.db.close())
-        self.runner.close()
+    def __init__(self, clean: Clean) -> None:
+        self.clean = clean
 
     def read(
         self, queue: list[Job], held: dict[str, bool], group: Group, asked: Asked
     ) -> list[tuple[JobId, str | None]]:
         async def ask(conn: Connection) -> list[tuple[JobId, str | None]]:
-            transaction = conn.transaction()
-            await transaction.start()
-            try:
-                await put_jobs(conn, queue)
-                await conn.executemany(
-                    "insert into job_lock (name, holder_job, holder_fence, lapsed)"
-                    " values ($1, $2, 1, $3) on conflict (name) do update"
-                    " set holder_job = $2, holder_fence = 1, lapsed = $3",
-                    [(name, job_id(99), lapsed) for name, lapsed in held.items()],
-                )
-                found = await heads.heads(
-                    conn, {group: asked.depth}, asked.of_each, {group.of: JobClass()}, asked.walked
-                )
-                return [
-                    (job.id, job.job_class.lock) for each in found.values() for job in each.jobs
-                ]
-            finally:
-                await transaction.rollback()
+            await put_jobs(conn, queue)
+            await conn.executemany(
+                "insert into job_lock (name, holder_job, holder_fence, lapsed)"
+                " values ($1, $2, 1, $3) on conflict (name) do update"
+                " set holder_job = $2, holder_fence = 1, lapsed = $3",
+                [(name, job_id(99), lapsed) for name, lapsed in held.items()],
+            )
+            found = await heads.heads(
+                conn, {group: asked.depth}, asked.of_each, {group.of: JobClass()}, asked.walked
+            )
+            return [(job.id, job.job_class.lock) for each in found.values() for job in each.jobs]
 
-        return self.runner.run(ask(self.conn))
+        return self.clean.ask(ask)
 
 
 @pytest.fixture(scope="module")
 def store(databases: Databases) -> Iterator[Store]:
-    with databases.fresh() as url:
-        store = Store(url)
-        yield store
-        store.close()
+    with clean(databases) as empty:
+        yield Store(empty)
 
 
 def by_definition(

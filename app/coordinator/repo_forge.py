@@ -3,6 +3,10 @@
 What is missing in a list is asked for by itself before it counts as closed, since a list may shift
 between two of its pages. If the forge gives no whole answer, nothing of it is taken in; the chain
 is told (:class:`app.repo.RepoState`), and no job is charged with it.
+
+Asking takes its time, and meanwhile the forge may deliver what is newer than its answer. So what
+was changed here since is left as it is: a pull request that was closed a moment ago must not be
+opened again by a list from before. The next tick asks anew.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,21 +27,27 @@ UNSOLVED: Final = frozenset({IssueStatus.OPEN, IssueStatus.IN_PROGRESS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What was stored of a repo when the forge was asked, pull requests and issues by number."""
+
+    repo: Repo
+    pulls: Mapping[int, Pull] = field(default_factory=dict)
+    issues: Mapping[int, Issue] = field(default_factory=dict)
+
+    @property
+    def unsolved(self) -> frozenset[int]:
+        """The issues that still matter."""
+        return frozenset(each.number for each in self.issues.values() if each.status in UNSOLVED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
     """What was seen of a repo at the forge; ``silent`` says why nothing was."""
 
     pulls: tuple[PullFacts, ...] = ()
     issues: tuple[IssueFacts, ...] = ()
     silent: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is stored of a repo, as far as it matters to what is asked."""
-
-    repo: Repo
-    pulls: frozenset[int] = field(default_factory=frozenset)
-    unsolved: frozenset[int] = field(default_factory=frozenset)
+    known: Known | None = None
 
 
 async def look(forge: Forge | None, known: Known) -> Sight:
@@ -47,25 +57,31 @@ async def look(forge: Forge | None, known: Known) -> Sight:
     if forge is None or repo.github is None or not repo.enabled or not wanted:
         return Sight()
     try:
-        pulls = await _pulls(forge, repo.github, known.pulls)
+        pulls = await _pulls(forge, repo.github, frozenset(known.pulls))
         issues: tuple[IssueFacts, ...] = ()
         if repo.issue_solving_enabled:
             issues = await _issues(forge, repo.github, known.unsolved)
     except ForgeSilent as silent:
         until = "" if silent.until is None else f", not before {silent.until:%Y-%m-%dT%H:%M:%SZ}"
         return Sight(silent=f"the forge was not read: {silent.why}{until}")
-    return Sight(pulls=pulls, issues=issues)
+    return Sight(pulls=pulls, issues=issues, known=known)
 
 
 def take_in(book: RepoBook, sight: Sight) -> None:
-    """Write what was seen into the book of a repo."""
-    if sight.silent is not None:
+    """Write what was seen into the book of a repo, but where that was changed meanwhile."""
+    known = sight.known
+    if sight.silent is not None or known is None:
         return
-    for pull in sight.pulls:
+    there = book.read
+    pulls = [
+        each for each in sight.pulls if there.pulls.get(each.number) == known.pulls.get(each.number)
+    ]
+    for pull in pulls:
         pull_seen(book, pull)
     for issue in sight.issues:
-        issue_seen(book, issue)
-    _count_pulls(book, sight.pulls)
+        if there.issues.get(issue.number) == known.issues.get(issue.number):
+            issue_seen(book, issue)
+    _count_pulls(book, pulls)
 
 
 def pull_seen(book: RepoBook, seen: PullFacts) -> None:

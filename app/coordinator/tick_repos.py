@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.coordinator.repo_cycle import Cycle, run_cycle
-from app.coordinator.repo_forge import UNSOLVED, Known, Sight, look
+from app.coordinator.repo_forge import Known, Sight, look
 from app.coordinator.ticking import STOPS, Occasion, Ticked, Turn, complain, take_turn
 from app.errors import NotFound
 from app.fleet import Json
@@ -84,8 +84,8 @@ async def _known(conn: Connection, found: Sequence[Repo]) -> list[Known]:
         known.append(
             Known(
                 repo=repo,
-                pulls=frozenset(each.number for each in pulls),
-                unsolved=frozenset(each.number for each in issues if each.status in UNSOLVED),
+                pulls={each.number: each for each in pulls},
+                issues={each.number: each for each in issues},
             )
         )
     return known

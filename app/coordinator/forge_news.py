@@ -22,13 +22,19 @@ _WAITS_ON_PULL: Final = frozenset({Status.REVIEWING, Status.LOCAL_TESTING, Statu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What the forge says about a workflow's pull request."""
+    """What the forge says about the pull request at ``pr_url``, which a workflow had."""
 
+    pr_url: str | None
     pull: PullNews
     merged_at: datetime | None = None
 
     def apply(self, workflow: Workflow) -> Workflow:
-        """Take in what counts: a verdict, and a pull request that was closed without a merge."""
+        """Take in what counts: a verdict, and a pull request that was closed without a merge.
+
+        Nothing, if the workflow has another pull request by now.
+        """
+        if workflow.pr_url != self.pr_url:
+            return workflow
         verdict = self.pull.verdict
         if verdict is not None:
             workflow = workflow_calls.review(workflow, verdict.review, verdict.comments, verdict.at)
@@ -61,13 +67,13 @@ async def ask(forge: Forge, workflows: Iterable[Workflow], now: datetime) -> All
     concerned = [(each.id, each.pr_url) for each in workflows if _waits_on_pull(each)]
     answers = await asyncio.gather(*(look(pr_url or "") for _, pr_url in concerned))
     heard, errors = {}, []
-    for (workflow_id, _), answer in zip(concerned, answers, strict=True):
+    for (workflow_id, pr_url), answer in zip(concerned, answers, strict=True):
         if isinstance(answer, Exception):
             errors.append((workflow_id, answer))
         elif answer is not None:
             merged = answer.state is PullState.MERGED
             merged_at = (answer.ended_at or now) if merged else None
-            heard[workflow_id] = News(pull=answer, merged_at=merged_at)
+            heard[workflow_id] = News(pr_url=pr_url, pull=answer, merged_at=merged_at)
     return AllNews(heard=heard, errors=tuple(errors))
 
 

@@ -94,11 +94,11 @@ def _issue(book: RepoBook, said: IssueEvent, label: str) -> None:
 async def _tell_workflows(conn: Connection, said: PullEvent) -> None:
     merged = said.news.state is PullState.MERGED
     now = await factories.now(conn)
-    news = News(pull=said.news, merged_at=(said.news.ended_at or now) if merged else None)
+    merged_at = (said.news.ended_at or now) if merged else None
     for each in await workflows.board(conn):
         if not _is_about(each, said.url):
             continue
-        after = news.apply(each)
+        after = News(pr_url=each.pr_url, pull=said.news, merged_at=merged_at).apply(each)
         if after != each:
             await workflows.write(conn, after)
 

@@ -1,7 +1,9 @@
 """What a tick hears from a forge, and that nothing is asked where there is none."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+
+import pytest
 
 from app.coordinator.board import Rules
 from app.coordinator.projects import create_project
@@ -93,6 +95,28 @@ async def test_verdicts_merges_and_closed_pull_requests_are_taken_in(db: Databas
     reviewed = await workflow(db, shop, "pr/3", Status.REVIEWING)
     await tick(db, forge)
     assert (await read(db, reviewed)).review is Review.APPROVED
+
+
+@pytest.mark.parametrize("state", [PullState.MERGED, PullState.CLOSED])
+async def test_what_was_said_of_another_pull_request_is_not_taken_in(
+    db: Database, state: PullState
+) -> None:
+    """It is given another one while the forge is asked about the one it had."""
+    shop = await project(db)
+    done = await workflow(db, shop, "pr/1", Status.DONE)
+
+    class SlowForge(SmallForge):
+        async def look(self, pr_url: str) -> PullNews | None:
+            found = await read(db, done)
+            async with db.transaction() as conn:
+                await workflows.write(conn, replace(found, pr_url="pr/2"))
+            return await super().look(pr_url)
+
+    await tick(db, SlowForge({"pr/1": PullNews(state=state)}))
+
+    after = await read(db, done)
+    assert (after.pr_url, after.status) == ("pr/2", Status.DONE)
+    assert (after.merged_at, after.needs_human_reason) == (None, None)
 
 
 async def test_without_a_forge_nothing_is_asked_and_nobody_merges(db: Database) -> None:

@@ -22,11 +22,15 @@ def welcome(url: str, fleet_file: Path) -> Iterator[str]:
     )
     yield f'  curl -s {url}/jobs -H "Authorization: Bearer $CLIENT"'
     yield f'  curl -s {url}/factories -H "Authorization: Bearer $OPS"'
-    folder = fleet_file.parent
-    where = "" if folder == default_data_dir() else f" --data-dir {shlex.quote(str(folder))}"
+    where = where_it_is(fleet_file.parent)
     yield f"  {program()} jobs{where}"
     yield f"  {program()} factory run{where} --id f1 --exec cat"
     yield f"  curl -s '{url}/explain?factory_id=f1' -H \"Authorization: Bearer $OPS\""
+
+
+def where_it_is(data_dir: Path) -> str:
+    """Write the flag that leads a command to the data folder, if it needs one."""
+    return "" if data_dir == default_data_dir() else f" --data-dir {shlex.quote(str(data_dir))}"
 
 
 def program() -> str:

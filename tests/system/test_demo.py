@@ -59,6 +59,7 @@ async def test_who_gets_what_and_why(data_dir: Path, repo: Path) -> None:
         assert await up.stop() == 0
     assert not alive(family)
     assert f"works on {repo} (the repository around the current folder)" in said
+    assert f" jobs --data-dir {data_dir}" in next(each for each in up.lines if DONE in each)
     assert {job.state for job in jobs.values()} == {JobState.SUCCEEDED}
     holders = {kind: job.factory_id for kind, job in jobs.items()}
     assert holders["demo.read_history"] == holders["demo.long_functions"] == "demo-large"

@@ -14,7 +14,7 @@ from app.cli.demo.plan import COSTLY, FACTORIES, SUMMARY, costly_job, first_jobs
 from app.cli.demo.source import Source, clone, find_source
 from app.cli.errors import CliError
 from app.cli.factory_report import score_line
-from app.cli.welcome import program
+from app.cli.welcome import program, where_it_is
 from app.eligibility import Reason
 from app.fleet import FINISHED, JobState, JsonObject
 from app.runtime.clock import now_utc
@@ -50,6 +50,7 @@ class _Play:
     fleet: FleetClient
     crew: Crew
     say: Say
+    data_dir: Path
     open_jobs: dict[UUID, str] = field(default_factory=dict)
     finished: list[JobReply] = field(default_factory=list)
 
@@ -70,7 +71,8 @@ async def demo(stage: Stage) -> AsyncIterator[None]:
         crew = await stack.enter_async_context(
             hired(FACTORIES, clones=clones, data_dir=stage.connection.data_dir)
         )
-        play = _Play(fleet=fleet, crew=crew, say=stage.say)
+        data_dir = stage.connection.data_dir
+        play = _Play(fleet=fleet, crew=crew, say=stage.say, data_dir=data_dir)
         await _perform(play, source, stage.folder)
         watching = asyncio.create_task(_watch(play), name="demo's factories")
         stack.push_async_callback(_end, watching)
@@ -180,7 +182,7 @@ def _conclude(play: _Play) -> None:
         play.say(f"demo: {COSTLY} was above a ceiling, and {costly.factory_id} did it")
     succeeded = sum(job.state is JobState.SUCCEEDED for job in play.finished)
     finished = f"{succeeded} of {len(play.finished)} jobs succeeded"
-    play.say(f"demo: {finished}; results: {program()} jobs")
+    play.say(f"demo: {finished}; results: {program()} jobs{where_it_is(play.data_dir)}")
 
 
 async def _end(task: asyncio.Task[None]) -> None:

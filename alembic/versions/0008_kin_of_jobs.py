@@ -11,29 +11,25 @@ down_revision = "0007"
 branch_labels = None
 depends_on = None
 
-_KIN = sa.Column("kin", sa.LargeBinary(), server_default=sa.text("''::bytea"), nullable=False)
 _READY = "state = 'ready' and kin <> ''::bytea"
 _READY_REPO = "state = 'ready' and repo is not null and kin <> ''::bytea"
 
 
 def upgrade() -> None:
     """Apply this revision."""
-    op.drop_index("ix_job_class_kin", table_name="job_class")
-    op.drop_constraint("ck_job_class_kin", "job_class")
-    op.execute("update job_class set kin = '' where kin is null")
-    op.alter_column("job_class", "kin", nullable=False, server_default=sa.text("''::bytea"))
-    op.create_check_constraint(
-        "ck_job_class_kin", "job_class", "(kin = ''::bytea) = (lock is null)"
-    )
-    op.create_unique_constraint("uq_job_class_id_kin", "job_class", ["id", "kin"])
-    _index_classes("kin <> ''::bytea")
-    op.add_column("job", _KIN)
+    key = sa.Computed("coalesce(kin, ''::bytea)", persisted=True)
+    op.add_column("job_class", sa.Column("kin_key", sa.LargeBinary(), key, nullable=False))
+    op.create_unique_constraint("uq_job_class_id_kin", "job_class", ["id", "kin_key"])
+    kin = sa.Column("kin", sa.LargeBinary(), server_default=sa.text("''::bytea"), nullable=False)
+    op.add_column("job", kin)
     op.execute(
         "update job set kin = c.kin from job_class c"
         " where c.id = job.class_id and c.lock is not null"
     )
     op.drop_constraint("job_class_id_fkey", "job")
-    op.create_foreign_key("fk_job_class", "job", "job_class", ["class_id", "kin"], ["id", "kin"])
+    op.create_foreign_key(
+        "fk_job_class", "job", "job_class", ["class_id", "kin"], ["id", "kin_key"]
+    )
     op.create_index(
         "ix_job_ready_kin",
         "job",
@@ -55,20 +51,5 @@ def downgrade() -> None:
     op.drop_constraint("fk_job_class", "job")
     op.create_foreign_key("job_class_id_fkey", "job", "job_class", ["class_id"], ["id"])
     op.drop_column("job", "kin")
-    op.drop_index("ix_job_class_kin", table_name="job_class")
     op.drop_constraint("uq_job_class_id_kin", "job_class")
-    op.drop_constraint("ck_job_class_kin", "job_class")
-    op.alter_column("job_class", "kin", nullable=True, server_default=None)
-    op.execute("update job_class set kin = null where lock is null")
-    op.create_check_constraint("ck_job_class_kin", "job_class", "(kin is null) = (lock is null)")
-    _index_classes("kin is not null")
-
-
-def _index_classes(where: str) -> None:
-    op.create_index(
-        "ix_job_class_kin",
-        "job_class",
-        ["kin"],
-        postgresql_include=["id", "lock"],
-        postgresql_where=sa.text(where),
-    )
+    op.drop_column("job_class", "kin_key")

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 import orjson
 
@@ -12,9 +11,6 @@ from app.shapes import shape_of
 from app.store.retrying import Moved
 from app.store.session import Connection, Record
 from app.store.sql import sql
-
-NO_KIN: Final = b""
-"""What is stored where a class without a lock has no kin."""
 
 _TRIES_MAX = 8
 
@@ -98,7 +94,7 @@ async def _make(conn: Connection, classes: list[JobClass]) -> None:
             each.priority.value,
             each.lock,
             sorted(each.excluded),
-            kin(each) or NO_KIN,
+            kin(each),
         )
 
 

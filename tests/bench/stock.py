@@ -25,7 +25,7 @@ insert into job (
 select
     ('01980000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
     c.id,
-    c.kin,
+    c.kin_key,
     'ready',
     'bench',
     case

@@ -167,7 +167,7 @@ async def _insert(conn: Connection, job_id: JobId, class_id: int, life: JobLife)
         "insert into job (id, class_id, kin, state, kind, if_parent_fails, fence, fence_open,"
         " holder, seated, lease_s, claimed_at, lease_expires_at, cancel_requested_at,"
         " cancel_deadline_at, attempts, attempts_max, timeout_s, hold_reason, hold_by)"
-        " values ($1, $2, (select kin from job_class where id = $2), $3, 'test', 'cancel',"
+        " values ($1, $2, (select kin_key from job_class where id = $2), $3, 'test', 'cancel',"
         " $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,"
         " $15, $16, $17)",
         job_id,

@@ -21,7 +21,7 @@ CROWD = """
     insert into job_lock (name) select 'l' || n from generate_series(1, 10000) n;
     insert into job_class (digest, cost_class, priority, lock, kin, excluded)
     select n::text::bytea, 'low', 'normal', case when n > 40 then 'l' || n end,
-        case when n > 40 then ('kin' || n % 400)::bytea else '' end,
+        case when n > 40 then ('kin' || n % 400)::bytea end,
         case when n % 100 = 0 then '{f1}'::text[] else '{}' end
     from generate_series(1, 10000) n;
     insert into job (

@@ -11,7 +11,8 @@ _JOB = """
         id, class_id, kin, state, kind, repo, created_at, attempts_max, timeout_s, if_parent_fails,
         version
     ) values (
-        $1, $2, (select kin from job_class where id = $2), $3, 'test', $4, $5, 3, 3600, 'cancel', $6
+        $1, $2, (select kin_key from job_class where id = $2), $3, 'test', $4, $5, 3, 3600,
+        'cancel', $6
     )
 """
 

@@ -52,7 +52,6 @@ cross join lateral (
         ) j
         where not (select is_so from whole)
             and c.kin = k.kin
-            and c.kin <> ''::bytea
             and c.lock not in (
                 select name from job_lock where holder_job is not null and not lapsed
             )

@@ -9,7 +9,7 @@ with found as materialized (
 )
 update job b
 set class_id = $2,
-    kin = coalesce((select kin from job_class where id = $2), ''::bytea),
+    kin = coalesce((select kin_key from job_class where id = $2), ''::bytea),
     version = b.version + 1,
     updated_at = now()
 from found f

@@ -2,7 +2,7 @@
 update job
 set class_id = $3,
     -- Of a class that was pruned meanwhile: none, so that it is refused as that.
-    kin = coalesce((select kin from job_class where id = $3), ''::bytea),
+    kin = coalesce((select kin_key from job_class where id = $3), ''::bytea),
     repo = $4,
     payload = $5,
     labels = $6,

@@ -1,7 +1,7 @@
 -- Inserts jobs, in the order of their dedupe keys; leaves out those whose key is taken, and those
 -- whose class was pruned before it could be locked.
 with wanted as materialized (
-    select w.*, c.kin
+    select w.*, c.kin_key as kin
     from unnest(
         $1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::jsonb[],
         $8::text[], $9::timestamptz[], $10::int[], $11::int[], $12::text[], $13::int[], $14::uuid[]

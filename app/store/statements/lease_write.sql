@@ -27,7 +27,7 @@ seat_all as materialized (
     select coalesce(array_agg(factory_id), '{}') as ids, count(*) as n from seat
 ),
 class_now as materialized (
-    select c.id, c.kin
+    select c.id, c.kin_key
     from job_class c
     where c.id = any((select array_agg(distinct class_id) from want)::bigint[])
     order by c.id
@@ -63,7 +63,7 @@ moved as (
     set version = b.version + 1,
         updated_at = now(),
         class_id = w.class_id,
-        kin = c.kin,
+        kin = c.kin_key,
         state = w.state,
         fence_open = w.fence_open,
         seated = w.seated,

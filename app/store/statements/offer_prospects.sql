@@ -7,7 +7,7 @@ left join (
     select
         j.digest,
         j.id,
-        j.kin,
+        j.kin_key as kin,
         not exists (
             select from factory f
             where f.capabilities

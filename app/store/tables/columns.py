@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, DateTime, LargeBinary, Text, text
+from sqlalchemy import Column, DateTime, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 
@@ -12,11 +12,6 @@ def time_column(*, nullable: bool = True, now: bool = False) -> Column[datetime]
     return Column(
         DateTime(timezone=True), nullable=nullable, server_default=text("now()") if now else None
     )
-
-
-def kin_column() -> Column[bytes]:
-    """Make a column for what a class is but for its lock; empty where there is none."""
-    return Column(LargeBinary, nullable=False, server_default=text("''::bytea"))
 
 
 def texts_column() -> Column[list[str]]:

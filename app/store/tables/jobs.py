@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Computed,
     ForeignKey,
     ForeignKeyConstraint,
     Identity,
@@ -19,15 +20,15 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from app.store.tables.columns import json_column, kin_column, texts_column, time_column
+from app.store.tables.columns import json_column, texts_column, time_column
 
 
 class JobClassRow(SQLModel, table=True):
     """What a job's eligibility and score depend on, age and repo aside; immutable once written.
 
     ``digest`` is the SHA-256 of the canonical form, so that the same class is found again; ``kin``
-    that of the form without the lock, where there is one: alike in all classes that differ in it;
-    else it is empty.
+    that of the form without the lock, where there is one: alike in all classes that differ in it.
+    ``kin_key`` is the same, but empty where there is none: what a job's row is compared with.
     ``created_xid`` lets a reader ask for "classes that I may not have seen", exactly: those of
     transactions at or after the oldest one that was running when it last read.
     """
@@ -42,7 +43,14 @@ class JobClassRow(SQLModel, table=True):
     priority: str = Field(sa_type=Text)
     lock: str | None = Field(default=None, sa_type=Text)
     excluded: list[str] = Field(sa_column=texts_column())
-    kin: bytes = Field(default=b"", sa_column=kin_column())
+    kin: bytes | None = Field(default=None, sa_type=LargeBinary)
+    kin_key: bytes | None = Field(
+        default=None,
+        # As PostgreSQL writes it back, for whoever compares the two.
+        sa_column=Column(
+            LargeBinary, Computed(r"COALESCE(kin, '\x'::bytea)", persisted=True), nullable=False
+        ),
+    )
     created_xid: int = Field(
         sa_column=Column(
             BigInteger,
@@ -60,13 +68,12 @@ class JobClassRow(SQLModel, table=True):
             "ix_job_class_kin",
             "kin",
             postgresql_include=["id", "lock"],
-            postgresql_where=text("kin <> ''::bytea"),
+            postgresql_where=text("kin is not null"),
         ),
         # Whether any class still names a lock.
         Index("ix_job_class_lock", "lock", postgresql_where=text("lock is not null")),
-        CheckConstraint("(kin = ''::bytea) = (lock is null)", name="ck_job_class_kin"),
-        # What a job says of its class is compared with.
-        UniqueConstraint("id", "kin", name="uq_job_class_id_kin"),
+        CheckConstraint("(kin is null) = (lock is null)", name="ck_job_class_kin"),
+        UniqueConstraint("id", "kin_key", name="uq_job_class_id_kin"),
     )
 
 
@@ -109,7 +116,10 @@ class JobRow(SQLModel, table=True):
 
     id: UUID = Field(primary_key=True)
     class_id: int = Field(sa_column=Column(BigInteger, nullable=False, index=True))
-    kin: bytes = Field(default=b"", sa_column=kin_column())
+    kin: bytes = Field(
+        default=b"",
+        sa_column=Column(LargeBinary, nullable=False, server_default=text("''::bytea")),
+    )
     state: str = Field(sa_type=Text)
     version: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": text("1")})
     kind: str = Field(sa_type=Text)
@@ -151,7 +161,7 @@ class JobRow(SQLModel, table=True):
 
     __table_args__ = (
         ForeignKeyConstraint(
-            ["class_id", "kin"], ["job_class.id", "job_class.kin"], name="fk_job_class"
+            ["class_id", "kin"], ["job_class.id", "job_class.kin_key"], name="fk_job_class"
         ),
         # Those that claims live on: heads of a class, and of a class within a warm repo; jobs with
         # a lock also by kin.

@@ -7,6 +7,10 @@ is told (:class:`app.repo.RepoState`), and no job is charged with it.
 Asking takes its time, and meanwhile the forge may deliver what is newer than its answer. So what
 was changed here since is left as it is: a pull request that was closed a moment ago must not be
 opened again by a list from before. The next tick asks anew.
+
+To verify a pull request is to run its code on a factory. So what a stranger proposes from a fork is
+not taken up by itself: it is verified as it was when somebody brought it here, and anew when its
+next commit is brought.
 """
 
 from collections.abc import Iterable, Mapping
@@ -89,6 +93,8 @@ def pull_seen(book: RepoBook, seen: PullFacts) -> None:
     known = book.pulls.get(seen.number)
     if seen.state is not PullState.OPEN:
         book.pulls.pop(seen.number, None)
+    elif seen.strange:
+        return
     elif known is not None:
         book.pulls[seen.number] = runs.pull_seen(known, seen.head_sha)
     elif book.repo.pr_watching_enabled:
@@ -125,7 +131,7 @@ def _count_pulls(book: RepoBook, pulls: Iterable[PullFacts]) -> None:
     running = None if book.run is None else book.run.issue_number
     counted: dict[int, int] = {}
     for pull in pulls:
-        if pull.state is PullState.OPEN:
+        if pull.state is PullState.OPEN and not pull.strange:
             for number in pull.closes:
                 counted[number] = counted.get(number, 0) + 1
     for number, count in counted.items():

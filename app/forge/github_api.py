@@ -45,7 +45,7 @@ _READ: Final = frozenset(
     | {"merged_by", "closed_by", "author_association"}
 )
 _PEOPLE_AND_HEADS: Final = frozenset({"user", "head", "merged_by", "closed_by"})
-_READ_BELOW: Final = frozenset({"name", "login", "sha"})
+_READ_BELOW: Final = frozenset({"name", "login", "sha", "repo", "full_name"})
 
 Page: TypeAlias = tuple[str | None, str | None, Any, str | None]
 
@@ -261,4 +261,4 @@ def _cut_text(body: str, *, whole: bool) -> str:
 def _cut_below(value: Any) -> Any:  # noqa: ANN401 - whatever GitHub wrote
     if not isinstance(value, dict):
         return value
-    return {name: each for name, each in value.items() if name in _READ_BELOW}
+    return {name: _cut_below(each) for name, each in value.items() if name in _READ_BELOW}

@@ -24,13 +24,17 @@ class ForgeSilent(Exception):  # noqa: N818 - "no answer now" is a finding, not 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullFacts:
-    """A pull request as the forge knows it; ``closes`` are the issues that it says it solves."""
+    """A pull request as the forge knows it; ``closes`` are the issues that it says it solves.
+
+    ``strange``: it comes from a fork, and its author is nobody whom the repository knows.
+    """
 
     number: int
     head_sha: str
     state: PullState
     title: str = ""
     closes: frozenset[int] = frozenset()
+    strange: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

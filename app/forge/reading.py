@@ -18,8 +18,8 @@ from app.workflow import Review
 SCORE_LABEL: Final = re.compile(r"score:\s*(-?\d{1,9}(?:\.\d{1,9})?)", re.IGNORECASE)
 """A label that says how much an issue matters, such as ``score:80``."""
 
-REVIEWERS: Final = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
-"""Whose reviews count: on a public repository anybody may write one."""
+KNOWN: Final = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
+"""Whose word counts: on a public repository anybody may write a review, or propose a change."""
 
 COMMENTS_MAX: Final = 100
 COMMENT_CHARACTERS_MAX: Final = 4000
@@ -49,6 +49,7 @@ def pull_facts(pull: Json, repository: str) -> PullFacts:
         state=pull_state(read),
         title=title,
         closes=closes(said, repository),
+        strange=_is_strange(read, repository),
     )
 
 
@@ -203,7 +204,17 @@ def _comments(reviews: Sequence[Mapping[str, Json]], remarks: Iterable[Json]) ->
 
 
 def _is_of_a_reviewer(said: Mapping[str, Json]) -> bool:
-    return said.get("author_association") in REVIEWERS
+    return said.get("author_association") in KNOWN
+
+
+def _is_strange(pull: JsonObject, repository: str) -> bool:
+    """Tell whether it comes from a fork of a stranger: who may push here needs no fork."""
+    author = pull.get("author_association")
+    if not isinstance(author, str) or author in KNOWN:
+        return False
+    head = an_object(pull.get("head")).get("repo")
+    whose = head.get("full_name") if isinstance(head, dict) else None
+    return not isinstance(whose, str) or whose.lower() != repository.lower()
 
 
 def _name(label: Json) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Unpack
 
 from app.coordinator.hear import Delivery, hear
+from app.coordinator.repo_items import bring_pull
 from app.coordinator.repo_reads import get_pull, list_issues, list_pulls
 from app.coordinator.repo_settings import RepoPatch, get_repo, patch_repo
 from app.forge.port import IssueFacts, PullFacts
@@ -96,6 +97,24 @@ async def test_an_issue_that_is_closed_meanwhile_is_not_opened_again(db: Databas
     await dispatched(db, SlowForge(closed))
     (issue,) = (await list_issues(db, repo, None, 10)).items
     assert issue.status is IssueStatus.SOLVED
+
+
+async def test_what_a_stranger_proposes_is_verified_only_as_it_was_brought(db: Database) -> None:
+    repo = await watched(db, pr_watching_enabled=True, issue_solving_enabled=True)
+    await delivered(db, IssueEvent(repository="acme/shop", issue=ISSUE, gone=False))
+    for sha in ("one", "two"):
+        facts = PullFacts(
+            number=5, head_sha=sha, state=PullState.OPEN, closes=frozenset({7}), strange=True
+        )
+        news = PullNews(state=PullState.OPEN)
+        await delivered(db, PullEvent(repository="acme/shop", url="", pull=facts, news=news))
+        if sha == "one":
+            assert not (await list_pulls(db, repo, None, 10)).items
+            async with db.transaction() as conn:
+                await bring_pull(conn, repo, 5, "one")
+    assert (await get_pull(db, repo, 5)).head_sha == "one"
+    (issue,) = (await list_issues(db, repo, None, 10)).items
+    assert issue.status is IssueStatus.OPEN
 
 
 async def test_what_did_not_change_meanwhile_is_taken_in(db: Database) -> None:

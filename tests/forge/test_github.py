@@ -9,9 +9,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from app.fleet import Json
 from app.forge.github import GitHub
-from app.forge.github_api import AppKey
+from app.forge.github_api import AppKey, KeptPages
 from app.forge.port import ForgeSilent
+from app.forge.reading import pull_facts
 from app.pull import PullState
 from app.workflow import Review
 from tests.support.github import START, Server, eyes_on, github_server, issue, pull
@@ -213,6 +215,29 @@ async def test_a_verdict_is_each_reviewers_last_word(server: Server, github: Git
     assert news is not None
     assert news.verdict is not None
     assert (news.verdict.review, news.verdict.at.minute) == (Review.APPROVED, 9)
+
+
+@pytest.mark.parametrize(
+    ("author", "fork", "strange"),
+    [
+        ("NONE", "eve/shop", True),
+        ("CONTRIBUTOR", None, True),
+        ("NONE", "Acme/Shop", False),
+        ("MEMBER", "ann/shop", False),
+        (None, "eve/shop", False),
+    ],
+)
+def test_a_fork_of_somebody_unknown_is_strange(
+    author: str | None, fork: str | None, strange: bool
+) -> None:
+    """Whoever may push to the repository needs no fork of it; what is not said is no suspicion."""
+    head: Json = {"sha": "abc", "repo": None if fork is None else {"full_name": fork}}
+    said: dict[str, Json] = {"number": 5, "head": head, "state": "open"}
+    said |= {} if author is None else {"author_association": author}
+    kept = KeptPages()
+    kept["x"] = (None, None, said, None)
+    for each in (said, kept["x"][2]):
+        assert pull_facts(each, "acme/shop").strange is strange
 
 
 @pytest.mark.parametrize("stranger", ["NONE", "CONTRIBUTOR", "FIRST_TIMER", "MANNEQUIN"])

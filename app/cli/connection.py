@@ -43,7 +43,7 @@ class Connection:
         if data_dir is not None:
             settings = settings.model_copy(update={"url": None, "token": None})
         self.settings = settings
-        self.data_dir = (data_dir or settings.data_dir).expanduser()
+        self.data_dir = (data_dir or settings.data_dir).expanduser().absolute()
 
     @cached_property
     def file(self) -> FleetFile | None:
@@ -81,10 +81,14 @@ class Connection:
         """Choose the token to show.
 
         Raises:
-            CliError: there is none.
+            CliError: there is none, or it cannot be one.
         """
         if self.settings.token is not None:
-            return self.settings.token.get_secret_value()
+            token = self.settings.token.get_secret_value()
+            if not (token.isascii() and token.isprintable()):
+                message = "FLEET_TOKEN must be of printable ASCII characters"
+                raise CliError(message)
+            return token
         if self.file is not None:
             return str(getattr(self.file.tokens, role))
         message = f"no token is known for {self.url}: set FLEET_TOKEN"

@@ -31,7 +31,7 @@ class Reporter:
         # Whoever listened may be gone; the work goes on.
         with suppress(OSError):
             if self._as_json:
-                typer.echo(json.dumps(_plain(event), ensure_ascii=False))
+                typer.echo(json.dumps(_plain(event)))
             elif event.what not in _QUIET:
                 typer.secho(_line(event), err=True, fg=_COLOURS.get(event.what))
 

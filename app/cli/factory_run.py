@@ -16,6 +16,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -161,7 +162,7 @@ def result_of(stdout: str) -> Json:
     """Read a result: JSON on the last line, else the end of what was written."""
     lines = stdout.rstrip().rsplit("\n", 1)
     try:
-        found: Json = json.loads(lines[-1], parse_constant=_no_constant)
+        found: Json = json.loads(lines[-1], parse_constant=_no_constant, parse_float=_finite)
     except ValueError:
         # Masked before it is cut, for half a secret is not recognised.
         return {"stdout_tail": mask(stdout)[-_TAIL:]} if stdout else {}
@@ -244,6 +245,14 @@ def _said(ended: Ended) -> str:
     how = f"killed by signal {-ended.code}" if ended.code < 0 else f"exit code {ended.code}"
     words = mask(ended.stderr.strip() or ended.stdout.strip())[-_TAIL:]
     return f"{how}: {words}" if words else how
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        message = f"{text} is out of range"
+        raise ValueError(message)
+    return number
 
 
 def _no_constant(name: str) -> Json:

@@ -41,7 +41,7 @@ async def factory_token(connection: Connection, factory_id: str, stop: asyncio.E
         Problem: the coordinator refused.
     """
     if connection.settings.token is not None:
-        return connection.settings.token.get_secret_value()
+        return connection.token("ops")
     finding = asyncio.create_task(_find(connection, factory_id))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait([finding, stopping], return_when=asyncio.FIRST_COMPLETED)

@@ -85,6 +85,7 @@ def _split(text: str) -> _Document:
     try:
         head, body = reader.split(text)
         header = reader.load(head)
+        texts = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts, nothing else
     except yaml.YAMLError as error:
         message = f"the header is not YAML: {' '.join(str(error).split())}"
         raise JobFileError(message) from None
@@ -94,7 +95,11 @@ def _split(text: str) -> _Document:
     if not isinstance(header or {}, dict):
         message = "the header is not a list of `name: value` lines"
         raise JobFileError(message)
-    return _Document(header=header or {}, body=body.strip(), title=None)
+    said = {
+        name: value if name in _TYPED or value is None else texts.get(name, value)
+        for name, value in (header or {}).items()
+    }
+    return _Document(header=said, body=body.strip(), title=None)
 
 
 def _table(text: str) -> _Document | None:
@@ -208,6 +213,10 @@ def _labels(value: object) -> Json:
     given = _mapping(value)
     return {name: _text(each) for name, each in given.items()} if isinstance(given, dict) else {}
 
+
+_TYPED: Final = frozenset({"payload", "run_after"})
+"""Where YAML may say what a value is. Elsewhere it stands as it was written: ``0x10`` and ``010``
+are names of locks like others, and not 16 and 8."""
 
 _Reader = Callable[[object], Json]
 

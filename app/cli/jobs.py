@@ -107,7 +107,14 @@ def job_table(items: list[JobReply], *, wide: bool) -> RenderableType:
 def _one(job_id: UUID, data_dir: Path | None, *, as_json: bool, watch: bool) -> None:
     async def read(fleet: FleetClient) -> tuple[JobReply, list[JobEventReply]]:
         job = await fleet.jobs.get(job_id)
-        return job, (await fleet.jobs.events(job_id, limit=500)).items
+        events: list[JobEventReply] = []
+        cursor: str | None = None
+        while True:
+            page = await fleet.jobs.events(job_id, cursor=cursor, limit=500)
+            events += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return job, events
 
     if as_json:
         job, events = ask("client", data_dir, read)

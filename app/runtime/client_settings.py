@@ -3,12 +3,10 @@
 They are read from the environment like those of :mod:`app.runtime.settings`.
 """
 
-from pathlib import Path
-
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app.runtime.settings import PostgresUrl, Secret, default_data_dir
+from app.runtime.settings import DataDir, PostgresUrl, Secret, default_data_dir
 
 
 class ClientSettings(BaseSettings):
@@ -25,7 +23,7 @@ class ClientSettings(BaseSettings):
     token: Secret = Field(
         default=None, description="the token to show; the right one of fleet.json if not given"
     )
-    data_dir: Path = Field(
+    data_dir: DataDir = Field(
         default_factory=default_data_dir, description="folder of fleet.json, as `fleet up` wrote it"
     )
     database_url: PostgresUrl | None = Field(

@@ -34,11 +34,20 @@ PostgresUrl: TypeAlias = Annotated[str, AfterValidator(_postgres_url)]
 
 def _set(secret: object) -> object:
     text = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
-    return None if isinstance(text, str) and not text.strip() else secret
+    if not isinstance(text, str):
+        return secret
+    return text.rstrip("\r\n") if text.strip() else None
 
 
 Secret: TypeAlias = Annotated[SecretStr | None, BeforeValidator(_set)]
-"""A secret, or None; an empty one, which everybody knows, is none."""
+"""A secret, or None; an empty one, which everybody knows, is none.
+
+A line break at its end is dropped: files that secrets are mounted as often have one.
+"""
+
+
+DataDir: TypeAlias = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+"""A folder; nothing but a shell expands ``~``, and what starts services is none."""
 
 
 def default_data_dir() -> Path:
@@ -71,7 +80,7 @@ class Settings(BaseSettings):
         description="a direct connection, for LISTEN, migrations and first tokens, needed beside a "
         "transaction pooler; the same as the database URL if not given",
     )
-    data_dir: Path = Field(
+    data_dir: DataDir = Field(
         default_factory=default_data_dir,
         description="folder of embedded PostgreSQL and of fleet.json",
     )

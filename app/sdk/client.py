@@ -42,6 +42,9 @@ class FleetClient:
             token: the bearer token; only liveness and readiness go without.
             timeout_s: longest wait for one answer, beside what a call asked to wait.
             retries: how often calls that may be repeated are.
+
+        Raises:
+            ValueError: the token cannot be one.
         """
         self.url = url
         self._http = open_http(url, token)

@@ -11,6 +11,7 @@
 import httpx
 from pydantic import ValidationError
 
+from app.masking import mask
 from app.wire.problems import FieldError
 from app.wire.problems import Problem as ProblemBody
 
@@ -25,7 +26,8 @@ class Unreachable(FleetError):  # noqa: N818 - it reads as what happened
     def __init__(self, url: str, reason: Exception) -> None:
         """Keep the address that was tried, and say what happened at the last try."""
         said = " ".join(str(reason).split()) or type(reason).__name__
-        super().__init__(f"no coordinator answers at {url} ({said})")
+        # An address may hold a password, and what a library says of a request its headers.
+        super().__init__(mask(f"no coordinator answers at {url} ({said})"))
         self.url = url
 
 

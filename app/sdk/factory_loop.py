@@ -26,7 +26,7 @@ from uuid import UUID
 
 from app.sdk.client import FleetClient
 from app.sdk.errors import FleetError, Problem
-from app.sdk.happenings import Happening, LoopEvent, Observer
+from app.sdk.happenings import Happening, LoopEvent, Observer, careful
 from app.sdk.leases import Claimed
 from app.sdk.pace import Pace
 from app.sdk.patience import Patience
@@ -35,6 +35,7 @@ from app.sdk.transport import new_key
 from app.sdk.work import Handler, StopReason, Work
 from app.wire.claims import ClaimReply, ClaimRequest
 from app.wire.factories import FactoryPut, Heartbeat, HeartbeatReply, HeldLease
+from app.wire.values import CLAIMS_MAX
 
 T = TypeVar("T")
 
@@ -85,7 +86,8 @@ class FactoryLoop:
         self._settings = settings
         self._handler = handler
         self._options = options or LoopOptions()
-        self._patience = Patience(self._options.tell)
+        self._told = careful(self._options.tell)
+        self._patience = Patience(self._told)
         self._work: dict[UUID, Work] = {}
         self._tasks: dict[Work, asyncio.Task[None]] = {}
         self._registered = asyncio.Event()
@@ -160,7 +162,10 @@ class FactoryLoop:
 
     async def _claim(self, free: int, wait_s: int) -> Claimed:
         wanted = ClaimRequest(
-            factory_id=self._id, max_jobs=free, wait_s=wait_s, lease_s=self._options.lease_s
+            factory_id=self._id,
+            max_jobs=min(free, CLAIMS_MAX),
+            wait_s=wait_s,
+            lease_s=self._options.lease_s,
         )
         try:
             return await self._fleet.leases.claim(
@@ -184,7 +189,7 @@ class FactoryLoop:
     def _start(self, claim: ClaimReply) -> Work:
         job_id = claim.job.id
         self._tell(Happening.CLAIMED, claim)
-        work = Work(self._fleet, claim, patience=self._patience, tell=self._options.tell)
+        work = Work(self._fleet, claim, patience=self._patience, tell=self._told)
         before = self._work.get(job_id)
         if before is not None:
             before.stop(StopReason.LOST)
@@ -224,16 +229,19 @@ class FactoryLoop:
         await self._registered.wait()
         while True:
             await self._pace.pause()
-            held = list(self._work.values())
-            answer = await self._known(lambda: self._beat(held))  # noqa: B023 - awaited here
-            self._pace.set(answer.next_heartbeat_s)
+            answer, held = await self._known(self._beat)
+            # Of a lease that was claimed meanwhile the answer does not know.
+            own = [work.claim.lease.next_heartbeat_s for work in self._work.values()]
+            self._pace.set(min([answer.next_heartbeat_s, *own]))
             self._heed(answer, {work.claim.job.id: work for work in held})
 
-    async def _beat(self, held: list[Work]) -> HeartbeatReply:
+    async def _beat(self) -> tuple[HeartbeatReply, list[Work]]:
+        held = list(self._work.values())
         leases = [
             HeldLease(job_id=work.claim.job.id, fence=work.claim.lease.fence) for work in held
         ]
-        return await self._fleet.factories.heartbeat(self._id, Heartbeat(leases=leases))
+        beat = Heartbeat(leases=leases)
+        return await self._fleet.factories.heartbeat(self._id, beat), held
 
     def _heed(self, answer: HeartbeatReply, held: dict[UUID, Work]) -> None:
         for lease in answer.leases:
@@ -269,7 +277,7 @@ class FactoryLoop:
                 await self._register()
 
     def _tell(self, what: Happening, claim: ClaimReply | None = None, *, detail: str = "") -> None:
-        self._options.tell(LoopEvent(what=what, claim=claim, detail=detail))
+        self._told(LoopEvent(what=what, claim=claim, detail=detail))
 
 
 def _listed(reasons: Mapping[str, int]) -> str:

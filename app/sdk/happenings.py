@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from logging import getLogger
 from typing import TypeAlias
 
 from app.wire.claims import ClaimReply
+
+_LOG = getLogger(__name__)
 
 
 class Happening(StrEnum):
@@ -38,3 +41,15 @@ class LoopEvent:
 
 
 Observer: TypeAlias = Callable[[LoopEvent], None]
+
+
+def careful(tell: Observer) -> Observer:
+    """Tell an observer so that its faults are logged, and never end the work that it watches."""
+
+    def told(event: LoopEvent) -> None:
+        try:
+            tell(event)
+        except Exception:  # noqa: BLE001 - whatever it was, the work goes on
+            _LOG.exception("the observer failed at %s", event.what.value)
+
+    return told

@@ -1,12 +1,15 @@
 """Ticks: let time pass, by hand or by cron."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 from uuid import UUID
 
 from pydantic import JsonValue, RootModel
 
 from app.sdk.transport import Call, Transport
 from app.wire.ticks import StoredTickPage
+
+TICK_WAIT_S: Final = 105.0
+"""How much longer than for other answers is waited: ticks ask the forge, which takes its time."""
 
 Tick: TypeAlias = Literal["leases", "workflows", "repos"]
 
@@ -41,6 +44,7 @@ class Ticks:
         call = Call(
             method="POST",
             path=f"/tick/{which}" if which else "/tick",
+            wait_s=TICK_WAIT_S,
             params={
                 "dry_run": "true" if dry_run else None,
                 "window": window,

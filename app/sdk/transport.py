@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from app.masking import mask
 from app.sdk.errors import NotAFleet, Problem, Unreachable, retry_after_s
 from app.wire.faults import faults_of
 
@@ -100,7 +101,7 @@ class Transport:
                 continue
             except httpx.RequestError as error:
                 message = f"the answer of {self._http.base_url} cannot be read: {error}"
-                raise NotAFleet(message) from error
+                raise NotAFleet(mask(message)) from error
             if response.is_success:
                 return response
             pause_s = self._pause_s(response, attempt)
@@ -138,7 +139,14 @@ class Transport:
 
 
 def open_http(url: str, token: str | None) -> httpx.AsyncClient:
-    """Make the HTTP client of one coordinator; a loopback address never goes by a proxy."""
+    """Make the HTTP client of one coordinator; a loopback address never goes by a proxy.
+
+    Raises:
+        ValueError: the token cannot be one.
+    """
+    if token is not None and not (token.isascii() and token.isprintable()):
+        message = "a token must be of printable ASCII characters"
+        raise ValueError(message)
     base = httpx.URL(url)
     return httpx.AsyncClient(
         base_url=base,
@@ -177,7 +185,7 @@ def read(response: httpx.Response, model: type[R]) -> R:
     except ValidationError as error:
         first = next(iter(faults_of(error)))
         message = f"the answer of {response.url} is not what was expected: {first}"
-        raise NotAFleet(message) from error
+        raise NotAFleet(mask(message)) from error
 
 
 def _tracer(on_sent: Callable[[], None]) -> Callable[[str, object], Awaitable[None]]:

@@ -100,7 +100,10 @@ class Work:
         if self._stopped is None:
             self._handling = asyncio.ensure_future(handler(self.claim))
             await asyncio.wait([self._handling])
-        report = self._report()
+        try:
+            report = self._report()
+        except Exception as error:  # noqa: BLE001 - a handler may raise and return whatever it likes
+            report = self._unreportable(error)
         if report is None:
             self._say(Happening.LOST, "the lease is over; whatever came of it is dropped")
             return
@@ -141,7 +144,7 @@ class Work:
         return min(cooldown_until, begun + timedelta(seconds=COOLDOWN_MAX_S))
 
     async def _settle(self, report: _Report) -> None:
-        """Report until it is taken; one that never will be is replaced, once, by one that will."""
+        """Report until it is taken; one that never will be is replaced by one that will."""
         try:
             await self._patience.until_answered(lambda: self._send(report))
         except Problem as problem:
@@ -149,13 +152,26 @@ class Work:
                 self._say(Happening.LOST, str(problem))
                 return
             await self._settle(self._instead(report, problem))
+        except Exception as error:  # noqa: BLE001 - it cannot even be written: so deep, or no text
+            if isinstance(report, ReleaseRequest):
+                self._say(Happening.LOST, f"the report cannot be sent: {error}")
+                return
+            await self._settle(self._instead(report, error))
 
-    def _instead(self, report: _Report, problem: Problem) -> _Report:
+    def _instead(self, report: _Report, why: Exception) -> _Report:
         """Replace a report that will never be taken by one that will."""
-        error = _cut(f"the result was refused: {problem}", TEXT_MAX)
+        error = _cut(f"the result was refused: {why}", TEXT_MAX)
         if isinstance(report, CompleteRequest):
             return FailRequest(fence=report.fence, error=error)
         return ReleaseRequest(fence=report.fence, reason="its report was refused")
+
+    def _unreportable(self, error: Exception) -> _Report:
+        """Report an outcome that no report can be made of: what was given back goes back."""
+        said = _cut(f"what its handler said cannot be reported: {error}", TEXT_MAX)
+        fence = self.claim.lease.fence
+        if self._handling is not None and isinstance(self._handling.exception(), GiveBack):
+            return ReleaseRequest(fence=fence, reason=said)
+        return FailRequest(fence=fence, error=said)
 
     async def _send(self, report: _Report) -> None:
         job_id = self.claim.job.id
@@ -182,8 +198,9 @@ def _completed(fence: int, result: JsonValue) -> _Report:
 
 
 def _cut(text: str, longest: int) -> str:
-    """Keep the end of a text, where the reason stands; a NUL, which is refused, is dropped.
+    """Keep the end of a text, where the reason stands; what is refused in texts is replaced.
 
     Secrets are masked first, for half a secret would not be recognised.
     """
-    return mask(text.replace("\x00", ""))[-longest:]
+    plain = text.replace("\x00", "").encode("utf-8", "backslashreplace").decode()
+    return mask(plain)[-longest:]

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from app.sdk.ticks import TICK_WAIT_S
 from app.sdk.transport import Call, Params, Transport, key_header, new_key
 from app.wire.values import StandingRequest
 from app.wire.workflow_ticks import RunReply
@@ -79,7 +80,7 @@ class Workflows:
 
     async def run(self, workflow_id: UUID) -> RunReply:
         """Ask for its stage to be run, now or as soon as it may."""
-        call = Call(method="POST", path=f"/workflows/{workflow_id}/run")
+        call = Call(method="POST", path=f"/workflows/{workflow_id}/run", wait_s=TICK_WAIT_S)
         return await self._transport.reply(call, RunReply)
 
     async def review(

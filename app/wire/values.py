@@ -61,7 +61,8 @@ SPELLINGS = {
 class Request(BaseModel):
     """What a caller sends: frozen, and with no field that the coordinator does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # What is no number is sent as that, to be refused, and not silently as null.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
 
 class Reply(BaseModel):

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.cli.durations import ago, duration_s, short
 from app.cli.jobfile import JobFileError, parse_job_file
@@ -63,6 +65,18 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
     assert parse_job_file("\ufeff" + FRONT_MATTER.replace("\n", "\r\n")) == parse_job_file(
         FRONT_MATTER
     )
+
+
+@given(name=st.from_regex(r"[0-9][0-9a-fx_.]{0,8}|[0-9]{1,2}:[0-9]{2}", fullmatch=True))
+def test_a_name_that_looks_like_a_number_stays_as_it_is_written(name: str) -> None:
+    text = f"---\nlock: {name}\ndedupe_key: {name}\nlabels:\n  build: {name}\n---\ndo it\n"
+    job = parse_job_file(text)
+    assert (job["lock"], job["dedupe_key"], job["labels"]) == (name, name, {"build": name})
+
+
+def test_numbers_of_a_payload_are_numbers() -> None:
+    job = parse_job_file("---\npayload:\n  a: 16\n  b: 1.5\n---\ndo it\n")
+    assert job["payload"] == {"a": 16, "b": 1.5, "prompt": "do it"}
 
 
 def test_a_file_without_header_is_a_prompt() -> None:

@@ -14,6 +14,23 @@ def _no_settings_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(environment_variable(field), raising=False)
 
 
+def test_a_home_is_found_where_no_shell_expands_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    monkeypatch.setenv("FLEET_DATA_DIR", "~/fleet")
+    for settings in (Settings(), ClientSettings()):
+        assert settings.data_dir == Path("/home/ann/fleet")
+
+
+@pytest.mark.parametrize("written", ["fleet_x", "fleet_x\n", "fleet_x\r\n"])
+def test_the_line_break_after_a_secret_is_none_of_it(
+    monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setenv("FLEET_TOKEN", written)
+    token = ClientSettings().token
+    assert token is not None
+    assert token.get_secret_value() == "fleet_x"
+
+
 def test_nothing_needs_to_be_set() -> None:
     settings = Settings()
     assert (settings.host, settings.port) == ("127.0.0.1", 8420)

@@ -296,6 +296,27 @@ async def test_an_answer_that_cannot_be_read_is_no_crash() -> None:
             await fleet.healthz()
 
 
+def test_a_token_that_cannot_be_one_is_refused_without_showing_it() -> None:
+    for token in ("fleet_secret\n", "fleet_sécret"):
+        with pytest.raises(ValueError, match="printable ASCII") as refused:
+            FleetClient("http://127.0.0.1:9", token)
+        assert "cret" not in str(refused.value)
+
+
+async def test_a_password_in_the_address_is_not_told() -> None:
+    async with FleetClient("http://ann:hunter2@127.0.0.1:9", retries=QUICK) as fleet:
+        with pytest.raises(Unreachable) as missed:
+            await fleet.healthz()
+    assert "hunter2" not in str(missed.value)
+
+
+async def test_what_is_no_number_is_refused_by_name(coordinator: Coordinator) -> None:
+    client = await coordinator.client(coordinator.tokens.client)
+    with pytest.raises(Problem) as refused:
+        await client.jobs.submit(JobSubmit(kind="x", payload={"a": float("nan")}))
+    assert [each.field for each in refused.value.errors] == ["payload.a"]
+
+
 async def test_ids_of_people_are_quoted_in_addresses(coordinator: Coordinator) -> None:
     ops = await coordinator.client()
     assert (await ops.factories.put("rack 7?#é", FactoryPut())).id == "rack 7?#é"

@@ -23,7 +23,7 @@ from app.sdk import (
 from app.wire.claims import ClaimReply
 from app.wire.factories import FactoryPut
 from app.wire.jobs import BatchJob, JobBatch, JobReply, JobSubmit
-from app.wire.values import StandingRequest
+from app.wire.values import CLAIMS_MAX, StandingRequest
 from tests.support.coordinator import ONCE, Coordinator, coordinator_on
 
 Handler = Callable[[ClaimReply], Awaitable[JsonValue]]
@@ -231,6 +231,67 @@ async def test_leaving_with_grace_lets_jobs_end(coordinator: Coordinator) -> Non
         asyncio.get_running_loop().call_later(0.01, patient.go_on.set)
     assert (await read(coordinator, job)).state is JobState.SUCCEEDED
     assert diary.events[-1].what is Happening.STOPPED
+
+
+def nested(depth: int) -> JsonValue:
+    found: JsonValue = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("outcome", "what"),
+    [
+        (GiveBack("later", retry_after_s=-1), Happening.RELEASED),
+        (GiveBack("later", retry_after_s=12.5), Happening.RELEASED),  # type: ignore[arg-type]
+        (GiveBack("later", cooldown_until=datetime(2026, 1, 1)), Happening.RELEASED),  # noqa: DTZ001 - that is the point
+        (JobFailed("half a \udcff letter"), Happening.FAILED),
+        *((nested(depth), Happening.FAILED) for depth in (200, 254, 260, 5000)),
+        (float("inf"), Happening.FAILED),
+        (object(), Happening.FAILED),
+    ],
+)
+async def test_whatever_a_handler_comes_to_is_reported(
+    coordinator: Coordinator, outcome: object, what: Happening
+) -> None:
+    async def handle(_claim: ClaimReply) -> JsonValue:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome  # type: ignore[return-value]
+
+    job = await submit(coordinator)
+    async with factory_at_work(coordinator, handle) as (_, diary):
+        await diary.until(what)
+    state = (await read(coordinator, job)).state
+    assert state in {JobState.READY, JobState.SCHEDULED, JobState.DEAD}
+
+
+async def test_more_seats_than_one_claim_may_ask_for_are_no_end(coordinator: Coordinator) -> None:
+    patient = Patient()
+    await submit(coordinator)
+    async with factory_at_work(coordinator, patient, seats=CLAIMS_MAX + 1) as (_, diary):
+        patient.go_on.set()
+        await diary.until(Happening.SUCCEEDED)
+
+
+async def test_an_observer_that_fails_ends_nothing(coordinator: Coordinator) -> None:
+    job = await submit(coordinator)
+    seen: asyncio.Queue[Happening] = asyncio.Queue()
+
+    def tell(event: LoopEvent) -> None:
+        seen.put_nowait(event.what)
+        "тест".encode("latin-1")
+
+    async def handle(_claim: ClaimReply) -> JsonValue:
+        return "done"
+
+    fleet = await coordinator.factory("f1")
+    options = LoopOptions(lease_s=5, tell=tell)
+    async with FactoryLoop(fleet, "f1", FactoryPut(), handle, options):
+        while await seen.get() is not Happening.SUCCEEDED:
+            pass
+    assert (await read(coordinator, job)).result == "done"
 
 
 async def test_grace_can_be_cut(coordinator: Coordinator) -> None:

@@ -7,10 +7,11 @@ there to take them, then whoever waits is answered, and PostgreSQL stops last.
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import typer
 
@@ -32,6 +33,8 @@ from app.runtime.signals import told_to_stop
 from app.sdk import FleetClient, FleetError
 from app.store.migrate import migrate
 
+_WATCH_S: Final = 1.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
@@ -43,14 +46,15 @@ class Show:
 
 def start(settings: Settings, show: Show | None) -> None:
     """Serve until told to stop, or until the demo is over if that was asked."""
-    with bound(settings.host, settings.port) as listener, _database(settings) as database_url:
-        served = settings.model_copy(update={"database_url": database_url})
-        run(_serve(served, database_url, listener, show))
+    with bound(settings.host, settings.port) as listener, _database(settings) as database:
+        served = settings.model_copy(update={"database_url": database.url})
+        run(_serve(served, database, listener, show))
 
 
 async def _serve(
-    settings: Settings, database_url: str, listener: socket.socket, show: Show | None
+    settings: Settings, database: "_Database", listener: socket.socket, show: Show | None
 ) -> None:
+    database_url = database.url
     await check_the_way(settings)
     direct_url = settings.listen_url or database_url
     await migrate(direct_url)
@@ -69,12 +73,36 @@ async def _serve(
             cron = await stack.enter_async_context(FleetClient(url, tokens.cron))
             ticks = ticker(cron, interval_s=settings.tick_interval_s, chance=chance)
             await stack.enter_async_context(ticks.running())
-        if show is None:
-            await first(stop, server)
-            return
-        connection = Connection(settings.data_dir)
-        stage = Stage(connection=connection, repo=show.repo, here=Path.cwd(), say=typer.echo)
-        await first(stop, server, asyncio.create_task(_play(stage, show)))
+        beside = [_watch(database)]
+        if show is not None:
+            connection = Connection(settings.data_dir)
+            stage = Stage(connection=connection, repo=show.repo, here=Path.cwd(), say=typer.echo)
+            beside.append(_play(stage, show))
+        await first(stop, server, asyncio.create_task(_until_one_ends(beside)))
+
+
+async def _until_one_ends(beside: Sequence[Coroutine[Any, Any, None]]) -> None:
+    tasks = [asyncio.create_task(each) for each in beside]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for each in ended:
+            each.result()
+    finally:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _watch(database: "_Database") -> None:
+    """Wait until the database that we brought has fallen, which is for ever if all is well.
+
+    Raises:
+        CliError: it has; who supervises us may start both again.
+    """
+    while not database.fallen():  # noqa: ASYNC110 - a process that falls sets no event
+        await asyncio.sleep(_WATCH_S)
+    message = "PostgreSQL ended by itself; what it said last is in postgres.log of the data folder"
+    raise CliError(message)
 
 
 async def _play(stage: Stage, show: Show) -> None:
@@ -90,11 +118,19 @@ async def _play(stage: Stage, show: Show) -> None:
         await asyncio.Event().wait()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Database:
+    """A database, and whether it has fallen, if it is ours to know."""
+
+    url: str
+    fallen: Callable[[], bool] = lambda: False
+
+
 @contextmanager
-def _database(settings: Settings) -> Iterator[str]:
+def _database(settings: Settings) -> Iterator[_Database]:
     """Lend the database: the one that was named, else embedded PostgreSQL for as long as we run."""
     if settings.database_url is not None:
-        yield settings.database_url
+        yield _Database(url=settings.database_url)
         return
     with embedded_postgres(settings.data_dir, say=warn) as postgres:
-        yield postgres.url
+        yield _Database(url=postgres.url, fallen=postgres.fallen)

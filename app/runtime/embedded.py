@@ -25,7 +25,7 @@ import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from logging import getLogger
@@ -60,11 +60,15 @@ _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedPostgres:
-    """A running server. ``url`` works for asyncpg, SQLAlchemy and psql alike."""
+    """A running server. ``url`` works for asyncpg, SQLAlchemy and psql alike.
+
+    ``fallen`` tells whether it ended by itself: nobody starts it again.
+    """
 
     url: str
     programs: Path
     pid: int
+    fallen: Callable[[], bool]
 
 
 @contextmanager
@@ -112,7 +116,12 @@ def embedded_postgres(
             try:
                 wait_until_ready(cluster, process, start_timeout_s)
                 url = f"postgresql://{SUPERUSER}@/{DATABASE}?host={sockets}"
-                yield EmbeddedPostgres(url=url, programs=cluster.programs, pid=process.pid)
+                yield EmbeddedPostgres(
+                    url=url,
+                    programs=cluster.programs,
+                    pid=process.pid,
+                    fallen=lambda: process.poll() is not None,
+                )
             finally:
                 stop(process)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -51,6 +52,20 @@ async def test_up_serves_and_tells_the_other_commands(data_dir: Path) -> None:
     refused = await fleet("jobs", "-d", data_dir)
     assert (refused.code, refused.err.count("\n")) == (1, 1)
     assert "no coordinator answers" in refused.err
+
+
+async def test_up_does_not_outlive_the_database_that_it_brought(data_dir: Path) -> None:
+    async with fleet_up(data_dir, "--no-ticker") as up:
+        await up.until(SERVES)
+        family = up.family()
+        postmaster = int((data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
+        os.kill(postmaster, signal.SIGKILL)
+        assert await up.ended() == 1
+    assert any("PostgreSQL ended by itself" in line for line in up.errors)
+    assert not alive(family)
+    async with fleet_up(data_dir, "--no-ticker") as again:
+        await again.until(SERVES)
+        assert await again.stop() == 0
 
 
 async def _paste(lines: list[str]) -> None:

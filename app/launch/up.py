@@ -47,7 +47,11 @@ class Show:
 def start(settings: Settings, show: Show | None) -> None:
     """Serve until told to stop, or until the demo is over if that was asked."""
     with bound(settings.host, settings.port) as listener, _database(settings) as database:
-        served = settings.model_copy(update={"database_url": database.url})
+        # A way around somebody's pooler does not lead to the database that we bring.
+        listen_url = None if settings.database_url is None else settings.listen_url
+        served = settings.model_copy(
+            update={"database_url": database.url, "listen_url": listen_url}
+        )
         run(_serve(served, database, listener, show))
 
 

@@ -112,11 +112,15 @@ def _records(server: MCPServer, fleet: FleetClient) -> None:
         job_id: Annotated[UUID | None, Field(description="Of this job.")] = None,
         factory_id: Annotated[str | None, Field(description="Of this factory.")] = None,
         limit: Annotated[int, Field(ge=1, le=100, description="How many.")] = 20,
+        cursor: Annotated[
+            str | None, Field(description="The `next_cursor` of the answer before.")
+        ] = None,
     ) -> dict[str, Any]:
         """Past claims, the newest first."""
-        return _plain(
-            await fleet.explain.decisions(job_id=job_id, factory_id=factory_id, limit=limit)
+        found = await fleet.explain.decisions(
+            job_id=job_id, factory_id=factory_id, limit=limit, cursor=cursor
         )
+        return _plain(found)
 
     @server.tool(annotations=_READS)
     async def explain_decision(

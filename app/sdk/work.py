@@ -162,7 +162,8 @@ class Work:
         """Replace a report that will never be taken by one that will."""
         error = _cut(f"the result was refused: {why}", TEXT_MAX)
         if isinstance(report, CompleteRequest):
-            return FailRequest(fence=report.fence, error=error)
+            # Run again it would come to the same.
+            return FailRequest(fence=report.fence, error=error, retryable=False)
         return ReleaseRequest(fence=report.fence, reason="its report was refused")
 
     def _unreportable(self, error: Exception) -> _Report:

@@ -24,8 +24,9 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from logging import getLogger
@@ -60,15 +61,20 @@ _PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedPostgres:
-    """A running server. ``url`` works for asyncpg, SQLAlchemy and psql alike.
-
-    ``fallen`` tells whether it ended by itself: nobody starts it again.
-    """
+    """A running server. ``url`` works for asyncpg, SQLAlchemy and psql alike."""
 
     url: str
     programs: Path
-    pid: int
-    fallen: Callable[[], bool]
+    process: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        """The server's first process, of which all others are children."""
+        return self.process.pid
+
+    def fallen(self) -> bool:
+        """Tell whether it ended by itself."""
+        return self.process.poll() is not None
 
 
 @contextmanager
@@ -116,12 +122,7 @@ def embedded_postgres(
             try:
                 wait_until_ready(cluster, process, start_timeout_s)
                 url = f"postgresql://{SUPERUSER}@/{DATABASE}?host={sockets}"
-                yield EmbeddedPostgres(
-                    url=url,
-                    programs=cluster.programs,
-                    pid=process.pid,
-                    fallen=lambda: process.poll() is not None,
-                )
+                yield EmbeddedPostgres(url=url, programs=cluster.programs, process=process)
             finally:
                 stop(process)
 

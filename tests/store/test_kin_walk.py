@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.fleet import Job, JobClass, JobId
+from app.fleet import Job, JobClass, JobId, LockHolder
 from app.heads import Group
 from app.shapes import shape_of
 from app.store import classes, heads
-from app.store.session import Connection, Database
+from app.store.session import Connection, Database, Limits
+from app.store.sql import sql
 from tests.strategies import MANY_LOCKS, NOW, job_id, kin_queues, make_class, make_job, ready_jobs
 from tests.support.clean import Clean, clean
+from tests.support.plans import work_of
 from tests.support.postgres import Databases
-from tests.support.world import put_jobs
+from tests.support.world import put_jobs, put_locks
 
 QUEUES = st.lists(
     ready_jobs(st.sampled_from([make_class(lock=name) for name in MANY_LOCKS])),
@@ -32,6 +34,10 @@ HELD = st.one_of(
     st.sampled_from(MANY_LOCKS).map(lambda free: dict.fromkeys({*MANY_LOCKS} - {free}, False)),
 )
 """Locks that somebody holds, and whether he has lapsed; often they are all but one."""
+
+
+FEW, MANY = 20, 200
+"""Locks of a kin; both are more than the four jobs of the shortest walk."""
 
 
 class Asked(NamedTuple):
@@ -134,3 +140,39 @@ async def test_no_job_can_be_of_another_kin_than_its_class(db: Database) -> None
         for kin in (b"", b"other"):
             with pytest.raises(asyncpg.ForeignKeyViolationError):
                 await conn.execute("update job set kin = $1", kin)
+
+
+async def work_of_finding_one(
+    database_url: str, locks: int, repo: str | None, *, held: int = 0
+) -> int:
+    """Count the rows that are handled to find a job, one waiting for each lock, the first held."""
+    job_classes = [make_class(lock=f"lock-{number}") for number in range(locks)]
+    kin = classes.kin(job_classes[0])
+    assert kin is not None
+    queue = [make_job(n, job_class=each, repo="shop") for n, each in enumerate(job_classes, 1)]
+    of = f"array['\\x{kin.hex()}'::bytea]"
+    statement, keys = (
+        ("claim_heads_kin", (of,))
+        if repo is None
+        else ("claim_heads_kin_repo", (of, f"array['{repo}']"))
+    )
+    db = await Database.open(database_url, Limits(steady_plans=True))
+    async with db.connection() as conn:
+        transaction = conn.transaction()
+        await transaction.start()
+        await put_jobs(conn, queue)
+        holder = LockHolder(job_id=job_id(99))
+        await put_locks(conn, {f"lock-{number}": holder for number in range(held)})
+        work = await work_of(conn, sql(statement), *keys, "array[1]", "1", "0")
+        await transaction.rollback()
+    await db.close()
+    return work
+
+
+@pytest.mark.parametrize("repo", [None, "shop"])
+async def test_no_class_is_looked_into_while_the_walk_finds_enough(
+    database_url: str, repo: str | None
+) -> None:
+    few = await work_of_finding_one(database_url, FEW, repo)
+    assert await work_of_finding_one(database_url, MANY, repo) == few
+    assert await work_of_finding_one(database_url, MANY, repo, held=FEW) > MANY

@@ -181,6 +181,7 @@ def _succeeded(
                 review=Review.PENDING,
                 review_at=None,
                 review_comments=(),
+                merged_at=here.merged_at if pr_url == workflow.pr_url else None,
             )
         case JobKind.ADDRESS_REVIEW:
             return _addressed(here, at)

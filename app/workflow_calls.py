@@ -118,10 +118,15 @@ def placed(workflow: Workflow, now: datetime) -> Workflow:
 
 
 def put(workflow: Workflow, status: Status) -> Workflow:
-    """Move a workflow by hand, as if its stage had just begun; a review begins unanswered."""
+    """Move a workflow by hand, as if its stage had just begun; a review begins unanswered.
+
+    Put back before its merge, it waits for one to come: what was merged before was another change.
+    """
     if status is workflow.status:
         return workflow
     here = moved(workflow, status)
+    if status is Status.IMPLEMENTING or status in _BEFORE_MERGE:
+        here = replace(here, merged_at=None)
     if not here.in_review:
         return here
     return replace(here, review=Review.PENDING, review_at=None, review_comments=())

@@ -247,6 +247,6 @@ def _check_zone(name: str) -> None:
 
 
 def _repo_id(key: Json) -> RepoId:
-    if not isinstance(key, str):
+    if not isinstance(key, str) or not key.isprintable():
         raise TypeError
     return RepoId(key)

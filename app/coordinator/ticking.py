@@ -124,6 +124,8 @@ class Turn:
             return await settled_within(conn, lambda: act(conn))
 
         async def in_turn(conn: Connection) -> T:
+            # Well before the statement's time is up: a row that is held is a fault of one item.
+            await ticks.wait_briefly(conn, self.db.limits.statement_timeout_s / 6)
             if not await ticks.is_current(conn, self.epoch):
                 raise Superseded
             return await act(conn)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, Self, TypeVar
 from urllib.parse import quote, urlsplit
@@ -64,12 +65,21 @@ class GitHub:
     async def pull(self, repository: str, number: int) -> PullFacts | None:
         """Read one pull request; None if there is none."""
         found = await self._api.one(f"/repos/{_quoted(repository)}/pulls/{number}")
-        return None if found is None else _read(lambda: reading.pull_facts(found, repository))
+        if found is None:
+            return None
+        pull = _read(lambda: reading.pull_facts(found, repository))
+        return pull if pull.number == number else None
 
     async def issue(self, repository: str, number: int) -> IssueFacts | None:
         """Read one issue; None if there is none."""
         found = await self._api.one(f"/repos/{_quoted(repository)}/issues/{number}")
-        return None if found is None else _read(lambda: reading.issue_facts(found))
+        if found is None:
+            return None
+        issue = _read(lambda: reading.issue_facts(found))
+        if issue is None or issue.number == number:
+            return issue
+        # It was transferred: what answers is another repository's issue. Here it is over.
+        return replace(issue, number=number, open=False)
 
     async def look(self, pr_url: str) -> PullNews | None:
         """Read what became of a pull request, and what its reviewers say.

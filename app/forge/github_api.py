@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx
-from gidgethub import GitHubException, HTTPException
+from gidgethub import HTTPException
 from gidgethub.abc import GitHubAPI
 from gidgethub.apps import get_installation_access_token
 
@@ -36,6 +36,9 @@ KEPT_MAX: Final = 500
 SECONDARY: Final = timedelta(minutes=1)
 SECONDARY_MAX: Final = timedelta(minutes=16)
 UNREACHABLE: Final = timedelta(seconds=30)
+SILENCE_MAX: Final = timedelta(hours=2)
+ANSWER_S: Final = 30.0
+"""How long a whole answer may take."""
 TOKEN_SPARE: Final = timedelta(minutes=2)
 
 _LIMITED: Final = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
@@ -61,6 +64,12 @@ class AppKey:
 
 class KeptPages(OrderedDict[str, Page]):
     """Pages by address: entity tag, time, content, next page; the longest unused are let go."""
+
+    def __getitem__(self, url: str) -> Page:
+        """Read a page, which is used by that."""
+        page = super().__getitem__(url)
+        self.move_to_end(url)
+        return page
 
     def __setitem__(self, url: str, page: Page) -> None:
         """Keep a page, unless its tag does not tell all."""
@@ -147,7 +156,10 @@ class Api(GitHubAPI):
                 self._token_until = None
             message = f"GitHub answered {error.status_code.value} {error.status_code.phrase}"
             raise ForgeSilent(message) from error
-        except (GitHubException, ValueError) as error:
+        except ForgeSilent:
+            raise
+        except Exception as error:
+            # An answer that is none, or a key that opens nothing: no fault of whoever asked.
             message = f"GitHub's answer cannot be read: {type(error).__name__}"
             raise ForgeSilent(message) from error
         self._secondary = SECONDARY
@@ -158,10 +170,17 @@ class Api(GitHubAPI):
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Send a request."""
         try:
-            response = await self._http.request(method, url, headers=dict(headers), content=body)
-        except httpx.HTTPError as error:
+            # Of the whole answer: one that trickles would be in time, byte by byte.
+            async with asyncio.timeout(ANSWER_S):
+                response = await self._http.request(
+                    method, url, headers=dict(headers), content=body
+                )
+        except (httpx.HTTPError, TimeoutError) as error:
             message = f"GitHub cannot be reached: {type(error).__name__}"
             raise self._silent(message, UNREACHABLE) from error
+        if response.status_code == HTTPStatus.NOT_MODIFIED and self.rate_limit is not None:
+            # What is unchanged costs nothing, but was counted when it was asked.
+            self.rate_limit.remaining += 1
         return response.status_code, response.headers, response.content
 
     async def sleep(self, seconds: float) -> None:
@@ -187,8 +206,11 @@ class Api(GitHubAPI):
         headers = exception.headers or {}
         wait = self._asked_to_wait(headers)
         if wait is None and _says_limit(exception):
-            wait = self._secondary
-            self._secondary = min(2 * self._secondary, SECONDARY_MAX)
+            wait = timedelta(0)
+            # Of those that were asked at the same time only the first says something new.
+            if self._silence is None:
+                wait = self._secondary
+                self._secondary = min(2 * self._secondary, SECONDARY_MAX)
         if wait is None:
             return False
         message = "GitHub asks for fewer requests"
@@ -203,8 +225,13 @@ class Api(GitHubAPI):
         return None
 
     def _silent(self, why: str, wait: timedelta) -> ForgeSilent:
-        self._silence = ForgeSilent(why, self._now() + max(wait, timedelta(seconds=1)))
-        return self._silence
+        """Take down a silence; one that lasts longer stays, and none is for ever."""
+        until = self._now() + min(max(wait, timedelta(seconds=1)), SILENCE_MAX)
+        before = self._silence
+        if before is None or before.until is None or before.until < until:
+            self._silence = ForgeSilent(why, until)
+            return self._silence
+        return before
 
     def _check_silence(self) -> None:
         silence = self._silence

@@ -25,7 +25,9 @@ COMMENTS_MAX: Final = 100
 COMMENT_CHARACTERS_MAX: Final = 4000
 
 _CLOSES: Final = re.compile(
-    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+([\w.-]+/[\w.-]+)?#(\d{1,9})\b", re.IGNORECASE
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+"
+    r"(?:(?:([\w.-]+/[\w.-]+)?#|GH-)|https?://[^/\s]+/([\w.-]+/[\w.-]+)/issues/)(\d{1,9})\b",
+    re.IGNORECASE,
 )
 _DECIDED: Final = {
     "approved": Review.APPROVED,
@@ -118,8 +120,8 @@ def closes(text: str, repository: str) -> frozenset[int]:
     """Find the issues that a pull request says it solves, by GitHub's closing keywords."""
     return frozenset(
         int(found)
-        for where, found in _CLOSES.findall(text)
-        if not where or where.lower() == repository.lower()
+        for short, long, found in _CLOSES.findall(text)
+        if (short or long or repository).lower() == repository.lower()
     )
 
 

@@ -50,6 +50,11 @@ async def is_current(conn: Connection, epoch: Epoch) -> bool:
     return bool(await conn.fetchval(sql("tick_epoch_check"), epoch))
 
 
+async def wait_briefly(conn: Connection, seconds: float) -> None:
+    """Wait for no row longer than so many seconds, until the transaction ends."""
+    await conn.execute(sql("tick_lock_timeout"), f"{int(seconds * 1000)}ms")
+
+
 async def was_served(conn: Connection, kind: str, window: str) -> bool:
     """Tell whether a tick of this kind was served for this window."""
     return bool(await conn.fetchval(sql("tick_served"), kind, window))

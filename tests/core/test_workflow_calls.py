@@ -59,6 +59,12 @@ def test_a_confirmed_merge_leads_on_from_done_if_it_was_waited_for() -> None:
     assert calls.merged(final, NOW) is final
 
 
+@pytest.mark.parametrize("status", [Status.IMPLEMENTING, Status.REVIEWING, Status.DONE])
+def test_what_is_put_back_before_its_merge_waits_for_one(status: Status) -> None:
+    merged = make_workflow(status=Status.MERGED, pr_url=PR, merged_at=NOW, tracks_after_merge=True)
+    assert calls.put(merged, status).merged_at is None
+
+
 def test_a_pull_request_closed_unmerged_needs_a_human_and_says_who() -> None:
     by_ann = calls.closed_unmerged(IN_REVIEW, "ann").needs_human_reason
     by_nobody = calls.closed_unmerged(IN_REVIEW, None).needs_human_reason

@@ -63,6 +63,7 @@ def test_a_confirmed_merge_leads_on_from_done_if_it_was_waited_for() -> None:
 def test_what_is_put_back_before_its_merge_waits_for_one(status: Status) -> None:
     merged = make_workflow(status=Status.MERGED, pr_url=PR, merged_at=NOW, tracks_after_merge=True)
     assert calls.put(merged, status).merged_at is None
+    assert calls.put(merged, Status.UAT_WAITING).merged_at == NOW
 
 
 def test_a_pull_request_closed_unmerged_needs_a_human_and_says_who() -> None:
